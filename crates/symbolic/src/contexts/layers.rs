@@ -22,7 +22,7 @@ use crate::search::explore::{Counterexample, Finding, Search, Unmodelled};
 pub enum Next<'a, 'p> {
     /// A path to a state that may be evidence. Calling [`Layers::next`] again finds others.
     Evidence(Counterexample<Relevant<'a, 'p>>),
-    /// Everything within the bound has been explored.
+    /// Everything within the bound has been explored, and all evidence has been returned.
     Done {
         /// Whether more contexts would reach no additional states.
         saturated: bool,
@@ -38,7 +38,7 @@ pub fn most_groups(bound: u32, sees_memory: bool) -> u32 {
     1 + (bound - 1).div_ceil(2) + sees_memory as u32
 }
 
-/// A running search.
+/// A search that explores layer by layer, and can be continued with a larger bound.
 pub struct Layers<'s, 'a, 'p, D: Domain> {
     search: Search<'s, Relevant<'a, 'p>, D>,
     /// Whether a property depends on memory.
@@ -47,7 +47,7 @@ pub struct Layers<'s, 'a, 'p, D: Domain> {
     groups: u32,
     /// The first layer in which groups were merged because there were too many; `None` if none were merged.
     merged: Option<u32>,
-    /// Maximum number of contexts.
+    /// The current bound on the number of contexts.
     bound: u32,
     /// The number of layers that have been explored.
     explored: u32,
@@ -72,7 +72,7 @@ pub struct Layers<'s, 'a, 'p, D: Domain> {
     findings: Vec<Finding>,
 }
 
-/// The phase of the search.
+/// What the search explores at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// Not started, or waiting for a larger bound.

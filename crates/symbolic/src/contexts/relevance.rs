@@ -36,7 +36,7 @@ pub struct Ending {
     pub drained: bool,
 }
 
-/// Facts about one thread.
+/// The results of the analysis for one thread.
 struct ThreadFacts {
     /// For each location, the live registers.
     live: LiveRegisters,
@@ -64,7 +64,7 @@ pub struct Relevance<'p> {
     threads: Vec<ThreadFacts>,
     /// The memory cells that properties depend on.
     observed: FixedBitSet,
-    /// Whether some property is about final states.
+    /// Whether some property is a `finally`.
     finals: bool,
 }
 
@@ -89,7 +89,7 @@ impl<'p> Relevance<'p> {
         !self.observed.is_clear()
     }
 
-    /// Whether a property is about final states.
+    /// Whether some property is a `finally`.
     pub fn finals(&self) -> bool {
         self.finals
     }

@@ -33,7 +33,7 @@ pub struct Reach<'a, M: Machine<Phase = ()>, D: Domain> {
     findings: Vec<Finding>,
 }
 
-/// Why a search stops early.
+/// Why the search stops before its queue is empty.
 enum Stop {
     Evidence(Finding),
     Limit(Reason),
@@ -52,7 +52,7 @@ impl<'a, M: Machine<Phase = ()>, D: Domain> Reach<'a, M, D> {
         Reach { search, order: Order::BreadthFirst, queue: VecDeque::new(), findings: Vec::new() }
     }
 
-    /// Sets the search order.
+    /// The same search in this order; the default is breadth first.
     pub fn in_order(mut self, order: Order) -> Self {
         self.order = order;
         self

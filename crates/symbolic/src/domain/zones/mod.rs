@@ -45,7 +45,7 @@ use super::{Domain, Live, SpuriousPath};
 
 /// Maximum clip constant; larger ones have never helped.
 const MOST_CLIP: i32 = 64;
-/// Maximum number of cached steps.
+/// Maximum number of cached steps with rows for sums.
 const MOST_PREPARED: usize = 10_000;
 
 /// A square matrix of bounds: entry (i, j) bounds cell i minus cell j; index 0 is the constant 0.
@@ -89,7 +89,7 @@ type Step = (Vec<CellId>, Vec<Command>, Vec<CellId>);
 /// A step on zones: the branches through its commands, on a matrix with rows for all cells they access.
 #[derive(Debug)]
 pub struct ZoneTransition {
-    /// The dimension of the working matrix.
+    /// The dimension of the working matrix, in which all rows of the step have an index.
     size: usize,
     /// For each index of the working matrix, its index in the state before the step, if it has one.
     before: Vec<Option<usize>>,
