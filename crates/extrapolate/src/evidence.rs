@@ -76,7 +76,7 @@ fn too_many() -> Reason {
     Reason::Unsupported("the proof leaves too many shapes of buffers open".into(), None)
 }
 
-/// The bound of the queue machine.
+/// The bound of the queue machine that corresponds to these bounds of `P_M`; an error if the machine does not support it.
 fn bound(program: &Program, bounds: &Bounds) -> Result<Bound, Reason> {
     let each = match bounds {
         Bounds::PerThread(k) => return Ok(Bound::Thread(*k)),

@@ -65,7 +65,7 @@ pub use forgotten::Forgotten;
 pub use map::Reduced;
 pub use queues::{CellQueue, Queue, Queues};
 
-/// Why a program cannot be reduced.
+/// Why a program cannot be reduced or printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported {
     /// The reason, in words.
@@ -80,7 +80,7 @@ impl Unsupported {
     }
 }
 
-/// Larger indices are rejected: cell numbers computed from them could overflow.
+/// Arrays with indices farther from 0 than this are rejected: cell numbers computed from such indices could overflow.
 const FAR: i64 = 1 << 62;
 
 /// The program that behaves under SC like `program` under `model` (TSO or PSO) with buffers of these sizes, until the first overflow.

@@ -40,7 +40,7 @@ pub struct Queue {
 /// A queue of stores to one memory cell. The oldest store comes first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CellQueue {
-    /// The memory cell.
+    /// The memory cell that all stores of the queue write.
     pub cell: u32,
     /// The number of stores.
     pub count: RegisterId,
