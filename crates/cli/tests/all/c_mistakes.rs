@@ -31,7 +31,7 @@ fn check(text: &str, expected: &str) -> Value {
     json["mistake"].clone()
 }
 
-/// A program in which a thread executes `thread` and `main` executes `main`; both start at once.
+/// A program in which a thread executes `thread` and `main` executes `main`; both start immediately.
 fn two(globals: &str, thread: &str, main: &str) -> String {
     format!(
         "{globals}
