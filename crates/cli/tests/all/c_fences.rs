@@ -1,5 +1,5 @@
-//! Fences inserted into realistic C: in the fence notation of the file, in headers, in macros, beside statements of every kind. The result is safe, compiles without
-//! a new warning, and keeps every other byte.
+//! Fences inserted into realistic C: in the fence notation of the file, in headers, in macros, beside statements of every kind. The result is safe,
+//! compiles without a new warning, and keeps every other byte.
 
 use std::process::Command;
 
