@@ -1,4 +1,5 @@
-//! Messages about violations of `memory` by C programs: the error, the object, where it was allocated, and which thread freed it; and messages about misused locks.
+//! Messages about violations of `memory` by C programs: the error, the object, where it was allocated, and which thread freed it; and messages about
+//! misused locks.
 
 use crate::common::{Files, run};
 use serde_json::{Value, json};

@@ -112,8 +112,8 @@ fn example(file: &str, property: &str, model: MemoryModel, options: Options) -> 
     all.pop().unwrap_or_else(|| panic!("{file} has a property {property}"))
 }
 
-/// The seven algorithms of EXTRA13 s. 6.2: the unfenced file, the property, and the files with fences for TSO and for PSO. The queue without fences would take
-/// too much time under PSO.
+/// The seven algorithms of EXTRA13 s. 6.2: the unfenced file, the property, and the files with fences for TSO and for PSO. The queue without fences
+/// would take too much time under PSO.
 const ALGORITHMS: [[&str; 4]; 7] = [
     ["dekker.fw", "mutex", "dekker.fenced.fw", "dekker.fenced.fw"],
     ["peterson.fw", "mutex", "peterson.fenced.fw", "peterson.pso.fw"],

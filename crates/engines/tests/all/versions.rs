@@ -1,5 +1,5 @@
-//! Compares proofs up to the order of versions with the reference semantics. The inputs are random programs that copy, compare and create versions, unchanged
-//! and with their loops unrolled; programs that break a rule for versions; and proofs that were tampered with.
+//! Compares proofs up to the order of versions with the reference semantics. The inputs are random programs that copy, compare and create versions,
+//! unchanged and with their loops unrolled; programs that break a rule for versions; and proofs that were tampered with.
 //!
 //! A normal run tests some hundred programs; with `FENCEWRIGHT_LONG_TESTS=1`, fifty times as many are tested.
 

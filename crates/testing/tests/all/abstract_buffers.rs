@@ -65,9 +65,9 @@ fn forgotten(counts: Counts, stores: &[(u32, i64)]) -> BTreeMap<u32, Values> {
     rest
 }
 
-/// Invariants I-9, I-12 and I-15: the exact buffer consists of the stores in the queue and of other stores, which follow those of the queue if the oldest are
-/// kept and precede them if the newest are kept. The multisets contain the values of the other stores, with the same last values. Under PSO this holds for
-/// the stores to each memory cell.
+/// Invariants I-9, I-12 and I-15: the exact buffer consists of the stores in the queue and of other stores, which follow those of the queue if the
+/// oldest are kept and precede them if the newest are kept. The multisets contain the values of the other stores, with the same last values. Under
+/// PSO this holds for the stores to each memory cell.
 fn represents(machine: &AbstractMachine<'_>, buffer: &Buffer, exact: &[Buffered]) -> bool {
     let Abstraction { k, kept, counts } = machine.abstraction;
     let cells = machine.reference.program.cells() as u32;

@@ -31,8 +31,8 @@ fn decides(reference: &Reference<'_>, state: &State, property: &Property) -> boo
     }
 }
 
-/// For each property, the least number of contexts of an execution that is evidence about it (the inner `None` if there is none), by plain search; `None` if
-/// there are too many states.
+/// For each property, the least number of contexts of an execution that is evidence about it (the inner `None` if there is none), by plain search;
+/// `None` if there are too many states.
 pub fn least(program: &Program, model: MemoryModel, limit: usize) -> Option<Vec<Option<u32>>> {
     let reference = Reference::new(program, model);
     let mut found = vec![None; program.properties.len()];
@@ -133,8 +133,8 @@ impl std::iter::Sum for Count {
     }
 }
 
-/// Compares the engine with plain search on all properties of a program, checked one by one or together. `bounded` is the program with each choice restricted
-/// to sufficiently many values.
+/// Compares the engine with plain search on all properties of a program, checked one by one or together. `bounded` is the program with each choice
+/// restricted to sufficiently many values.
 pub fn agree(
     about: &str,
     [program, bounded]: [&Program; 2],
