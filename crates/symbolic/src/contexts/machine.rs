@@ -31,7 +31,7 @@ use super::groups::{GroupedBuffers, Groups};
 pub struct ContextControl {
     /// Locations, groups of stores, the lock.
     pub control: Control,
-    /// The thread whose context it is.
+    /// The thread that takes steps in the present context.
     pub active: ThreadId,
 }
 
