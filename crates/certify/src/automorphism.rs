@@ -252,7 +252,7 @@ impl Exchange<'_> {
     }
 
     /// In an atomic step that waits for an empty buffer, sorts adjacent stores of constants to constant addresses by cell. Their order is
-    /// unobservable, because all stores of such a step reach memory at once.
+    /// unobservable, because all stores of such a step reach memory in one step.
     fn ordered(&self, thread: &Thread, mut action: Action) -> Action {
         let constant = |op: &Op| match op {
             Op::Store(Address { variable, index }, Expr::Const(_)) => match index {

@@ -224,7 +224,7 @@ fn conclude(
     }
     report.finals = found.finals.iter().cloned().collect();
     let proofs = match &incomplete {
-        // With other reductions the state set is closed under the explored steps only, so it is no proof.
+        // With other reductions the state set is closed under the explored steps only, so it is not a proof.
         None if options.reduction.has_proof() => Proofs::new(task, code, &answers, found, limits),
         _ => Proofs::default(),
     };

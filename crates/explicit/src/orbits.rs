@@ -226,7 +226,7 @@ impl Class {
     }
 
     /// Maps a value that may be a thread number: to 1 for the thread at position `by`, to 2 for any other thread of the class, and to the value plus
-    /// 3 if it is no thread number of the class.
+    /// 3 if it is not a thread number of the class.
     fn seen(&self, value: i64, by: usize) -> u64 {
         match self.position(value) {
             Some(position) if position == by => 1,

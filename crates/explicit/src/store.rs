@@ -200,7 +200,7 @@ impl Store {
     fn enlarge(&mut self, go_on: &mut dyn FnMut() -> bool) {
         let shift = self.shift - 1;
         let mut larger = vec![EMPTY; self.table.len() * 2];
-        // A probe sequence may wrap around the end of the old table; starting behind an empty slot keeps the order of its slots.
+        // A probe sequence may wrap around the end of the old table; starting after an empty slot keeps the order of its slots.
         let start = self.table.iter().position(|&slot| slot == EMPTY).unwrap_or(0);
         let (wrapped, first) = self.table.split_at(start);
         for slots in first.chunks(MOVED_SLOTS).chain(wrapped.chunks(MOVED_SLOTS)) {

@@ -278,8 +278,8 @@ struct Passed<'p> {
 }
 
 /// The empty steps at places of a thread that its program without places also has, each with the preceding places whose fence would replace the same
-/// step. Walks the thread without places and the thread with places in parallel. Where the former has an empty step and the latter has only places,
-/// the step is identified with the last place before the same statement.
+/// step. Walks the thread without places and the thread with places in parallel. Where the thread without places has an empty step and the other one
+/// has only places, the step is identified with the last place before the same statement.
 fn own_steps<'p>(
     source: &Thread,
     marked: &Thread,

@@ -174,7 +174,7 @@ impl Writer {
                 self.text.line(&format!("{x} = {s};"));
                 self.text.close();
             }
-            // If all registers of a thread are still 0, an `assume` that compares them may block the thread for ever, so a store is written instead.
+            // If all registers of a thread are still 0, an `assume` that compares them may block the thread forever, so a store is written instead.
             11 | 12 if !self.threads.last().is_some_and(|thread| thread.changed) => {
                 self.text.line(&format!("{x} = {r};"));
             }

@@ -354,8 +354,8 @@ impl<'p, B: StoreBuffers> BufferMachine<'p, B> {
         (range.low..=range.high).map(|i| (cell(i), assuming(compare(BinaryOp::Eq, i), End::Open))).collect()
     }
 
-    /// The condition on cells under which a control state violates a property; the constant 0 if it does so for no values of the cells. `None` for
-    /// properties that this machine cannot decide: the existence of a final state, and deadlocks.
+    /// The condition on cells under which a control state violates a property; the constant 0 if no values of the cells make it a violation. `None`
+    /// for properties that this machine cannot decide: the existence of a final state, and deadlocks.
     pub fn violation(&self, control: &Control, property: &Property) -> Option<Expr<CellId>> {
         let at_end = |holds: bool, formula: Expr<CellId>| if holds { formula } else { Expr::Const(0) };
         match &property.kind {

@@ -11,7 +11,7 @@ use crate::span::Span;
 /// A memory model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MemoryModel {
-    /// Sequential consistency: a store reaches memory at once.
+    /// Sequential consistency: a store reaches memory immediately.
     Sc,
     /// Total store order (x86): one first-in first-out buffer for each thread.
     Tso,

@@ -277,7 +277,7 @@ impl<'a> Steps<'a> {
         Ok(())
     }
 
-    /// Performs one operation. `direct`: stores go to memory at once under every memory model. `choices` counts the `*`s of the step so far.
+    /// Performs one operation. `direct`: stores go to memory immediately under every memory model. `choices` counts the `*`s of the step so far.
     fn perform(
         &mut self,
         t: usize,

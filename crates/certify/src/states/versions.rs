@@ -258,7 +258,7 @@ impl Start {
     }
 }
 
-/// The two positions of an odd version that are looked up.
+/// The two ways to rank an odd version among the others. Each gives a representative of the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Between its even neighbours.

@@ -139,7 +139,7 @@ impl<'a> Rounds<'a> {
 
     /// Checks the open properties of a program under SC, and records violations that can be replayed on the original program.
     fn look_for_violations(&mut self, program: &Extended, phase: Phase) {
-        // In an unrolled program, threads stop where loops are cut off. That is no deadlock of the original program, so deadlocks are not searched
+        // In an unrolled program, threads stop where loops are cut off. That is not a deadlock of the original program, so deadlocks are not searched
         // for.
         let asked = |n: &usize| phase.conclusive || self.task.properties[*n].kind != PropertyKind::NoDeadlock;
         let open: Vec<usize> = self.open().into_iter().filter(asked).collect();

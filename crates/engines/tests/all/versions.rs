@@ -80,7 +80,7 @@ fn body(random: &mut Random, m: i64, breaks: bool) -> String {
     text
 }
 
-/// A program with a thread for each of these bodies, which is repeated `times` times, or for ever if `times` is 0.
+/// A program with a thread for each of these bodies, which is repeated `times` times, or forever if `times` is 0.
 fn text(random: &mut Random, bodies: &[String], start: [&str; 2], times: usize) -> String {
     let mut text = format!("shared a = {}, b = {}, y;\n", start[0], start[1]);
     for (n, body) in bodies.iter().enumerate() {

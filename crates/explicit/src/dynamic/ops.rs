@@ -66,7 +66,7 @@ impl Machine<'_> {
         self.write(state, thread, register, value)
     }
 
-    /// Rule (LS), or rule (LSWM) for stores that write memory at once.
+    /// Rule (LS), or rule (LSWM) for stores that write memory immediately.
     fn store(
         &mut self,
         state: &mut State,

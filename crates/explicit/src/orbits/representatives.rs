@@ -25,7 +25,7 @@ pub struct Representatives<'c> {
 }
 
 impl<'c> Representatives<'c> {
-    /// An instance for the states of a compiled program.
+    /// Prepares to compute representatives of the states of a program.
     pub fn new(code: &'c Code) -> Self {
         Representatives {
             code,

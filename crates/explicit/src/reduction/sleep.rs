@@ -26,7 +26,7 @@
 //! repeated only in the rare case that parts outside of a persistent set wake up. The argument depends neither on the search order nor on the number
 //! of workers, and automorphisms map sleep sets to sleep sets.
 //!
-//! Only states whose first sleep set was not empty have an entry here. A state whose steps are all asleep does have steps, so it is no deadlock.
+//! Only states whose first sleep set was not empty have an entry here. A state whose steps are all asleep does have steps, so it is not a deadlock.
 
 use super::View;
 use super::dependence::Dependence;
@@ -184,7 +184,7 @@ impl<'c> Sleep<'c> {
         if let Some(woken) = woken {
             let awake = Awake { expander, layout, state, sink };
             let summary = awake.take(&self.persistent.view, &mut self.dependence, woken, asleep)?;
-            // The state has an entry, so some part slept in it. A part that sleeps has steps, so the state is no deadlock.
+            // The state has an entry, so some part slept in it. A part that sleeps has steps, so the state is not a deadlock.
             return Ok(Summary { moved: true, ..summary });
         }
         let (summary, set) = self.first(expander, layout, state, asleep, sink)?;

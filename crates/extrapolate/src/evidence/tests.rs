@@ -193,7 +193,7 @@ fn unknown_buffer_contents_allow_everything_within_the_bound() {
     assert!(translated([is(cell(count), 1), is(cell(queue.values[1]), 5)].concat()).is_empty());
 }
 
-/// States with an overflow are no proof.
+/// States with an overflow are not a proof.
 #[test]
 fn an_overflow_is_no_proof() {
     let text = "shared x, y; thread p { x = 1; y = 2; } forbid large: x == 2;";

@@ -34,7 +34,7 @@ use super::groups::{GroupedBuffers, Groups};
 pub struct ContextControl {
     /// The control state of the buffer machine: locations, groups of stores, the lock.
     pub control: Control,
-    /// The thread whose context it is.
+    /// The thread that takes steps in the present context.
     pub active: ThreadId,
 }
 

@@ -326,7 +326,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
                         }
                     }
                 }
-                // A step to a state that the machine does not represent is no violation; the search continues, because there may be a violation
+                // A step to a state that the machine does not represent is not a violation; the search continues, because there may be a violation
                 // elsewhere.
                 Err((what, span)) if !successors.is_empty() => {
                     self.unmodelled.get_or_insert(Unmodelled::Machine(what, span));

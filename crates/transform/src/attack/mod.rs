@@ -81,7 +81,7 @@ pub struct Attack {
 /// The edge of the original program that an edge of an instrumented program was made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// This edge, not taken while the attacker delays. If it stores, the store reaches memory at once.
+    /// This edge, not taken while the attacker delays. If it stores, the store reaches memory immediately.
     Edge(EdgeId),
     /// This edge, taken by the attacker while it delays its stores.
     Delaying(EdgeId),

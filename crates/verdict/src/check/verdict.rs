@@ -45,8 +45,8 @@ pub struct Checked {
     pub(super) evidence: Evidence,
     /// The engine that gave the answer.
     pub engine: EngineName,
-    /// Whether the violating execution, with every store written to memory at once, is also a violation under SC. If so, no fence can help (FENCES12
-    /// s. 7, case 1). If not, another violating execution may still be a violation under SC.
+    /// Whether the violating execution, with every store written to memory immediately, is also a violation under SC. If so, no fence can help
+    /// (FENCES12 s. 7, case 1). If not, another violating execution may still be a violation under SC.
     pub happens_under_sc: bool,
     /// The property that the verdict is about.
     pub property: Property,
