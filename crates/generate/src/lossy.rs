@@ -16,11 +16,11 @@ use crate::text::Text;
 /// A lossy channel system with data. It starts in state 0 with all variables 0 and an empty channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lossy {
-    /// The number of states.
+    /// The number of control states; they are numbered from 0.
     pub states: usize,
-    /// The number of variables.
+    /// The number of variables; they are numbered from 0.
     pub variables: usize,
-    /// The size of the alphabet.
+    /// The size of the alphabet; letters are numbered from 0.
     pub letters: usize,
     /// The transitions as (source, operation, target).
     pub transitions: Vec<(usize, LossyOp, usize)>,

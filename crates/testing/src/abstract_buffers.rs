@@ -42,12 +42,12 @@ use fencewright_program::{
 
 use fencewright_executions::oracle::{self, Incomplete, initial_states};
 
-/// The representation of buffers.
+/// The abstraction of buffers that a machine uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Abstraction {
     /// Maximum number of stores of a thread that are kept in order (under PSO: of stores to each memory cell).
     pub k: usize,
-    /// Which stores are kept in order.
+    /// Whether the oldest or the newest stores are kept in order.
     pub kept: Kept,
     /// How the other stores are counted.
     pub counts: Counts,
@@ -136,7 +136,7 @@ impl From<Refusal> for Obstacle {
 pub struct AbstractMachine<'p> {
     /// The reference semantics, which defines everything except the buffers.
     pub reference: Reference<'p>,
-    /// The representation of buffers.
+    /// The abstraction of buffers.
     pub abstraction: Abstraction,
 }
 

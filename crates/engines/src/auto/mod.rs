@@ -49,7 +49,8 @@ const ALONE: Duration = Duration::from_millis(50);
 const ENDING: u32 = 4;
 
 /// Head start of the members that decide most questions which the first run leaves open: the reduction to SC, the explicit engine, the explicit
-/// engine up to the order of versions, and `cegar` with its first domain. The other members have no turn before these have run for this time.
+/// engine up to the order of versions, and `cegar` with its first domain. Until these have run for this time, the other members run only on cores
+/// that would be idle.
 const HEAD_START: Duration = Duration::from_millis(400);
 
 /// Engine `auto`, with the options of the engines that it runs.

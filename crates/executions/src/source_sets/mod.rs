@@ -95,7 +95,7 @@ pub struct Enumerated {
 /// Why an enumeration is incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Incomplete {
-    /// More events than allowed.
+    /// The executions have more events than allowed.
     TooManyEvents,
     /// Some execution returns to one of its earlier states, or has `LONGEST` events.
     Endless,
@@ -172,7 +172,7 @@ struct Node {
     alternative: usize,
     /// The steps from the configuration that have been computed, each with its agent.
     steps: Vec<(usize, Rc<Step>)>,
-    /// The hash of the state.
+    /// The hash of the state, to detect that an execution returns to it.
     identity: u64,
 }
 
@@ -275,7 +275,7 @@ impl Search<'_, '_> {
         self.reverse_races()
     }
 
-    /// Returns to the previous configuration.
+    /// Removes the last configuration, and the event that led to it.
     fn leave(&mut self) {
         if let Some(node) = self.nodes.pop() {
             self.path.remove(&node.identity);
