@@ -16,7 +16,8 @@
 //! | store | one edge for each number of stores already buffered; at the bound it leads to the *overflow location* |
 //! | load | one edge for each place that may hold the newest store to the cell, and one to memory; like every load they wait while another thread holds the lock |
 //! | flush | a self-loop where stores may be buffered; an atomic step, so it waits for the lock too |
-//! | fence, atomic step | waits until all counts are 0 |
+//! | fence, atomic step that drains the buffer | waits until all counts are 0 |
+//! | other atomic step | one edge for each combination of places that its loads may read |
 //! | lock, unlock | from a copy of the location that is entered when all counts are 0 |
 //! | store fence | TSO: none. PSO: increments the epoch, if a store of this epoch is buffered |
 //! | register work | unchanged |

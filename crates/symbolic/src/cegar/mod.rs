@@ -393,7 +393,7 @@ enum Searched {
     Path(usize, Path),
 }
 
-/// A path that is spurious, or that the current domain at least cannot exclude, with what is known about it.
+/// A counterexample that is no execution, with what is known about it.
 struct Spurious<'a> {
     machine: &'a BufferMachine<'a>,
     live: &'a LiveCells,
