@@ -7,8 +7,7 @@
 //! continues, so that it receives no message twice. Messages in the channel are stores in the buffers, and a message is lost if it is overwritten
 //! before it is read. A state is reachable in the program under TSO if and only if it is reachable in the system, which is undecidable.
 //!
-//! Fig. 3 of the paper lacks a step that the text of the paper describes, and that this program has: `ch` stores the separator to yA after reading it
-//! from xA.
+//! Fig. 3 lacks a step that the text of CONTEXT24 describes, and that this program has: `ch` stores the separator to yA after reading it from xA.
 
 use crate::choice::Random;
 use crate::text::Text;

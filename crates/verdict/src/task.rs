@@ -143,7 +143,7 @@ impl Listener for Part<'_> {
 /// The order in which states are expanded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// By distance from the initial states, so that traces have minimal length.
+    /// By distance from the initial states, so that traces have minimal length among those that the reduction leaves.
     #[default]
     BreadthFirst,
     /// The newest state first, so that the frontier takes less memory.

@@ -26,7 +26,8 @@
 //!   conflicts with F, one of the agents that can begin the sequence of this event and its happens-before predecessors in `rest` has to be explored
 //!   from C.
 //!
-//! The second case is not in the paper, where the footprint of a step does not depend on when it is taken, and where steps do not wait.
+//! The second case has no counterpart in the published algorithm, where the footprint of a step does not depend on when it is taken, and where steps
+//! do not wait.
 //!
 //! An agent *sleeps* in a configuration if its step was explored from an earlier configuration of the current execution, and no event since then
 //! conflicts with that step. Executions that continue with its step are equivalent to explored ones, so the search does not take it.
