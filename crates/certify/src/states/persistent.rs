@@ -299,7 +299,7 @@ impl<'a> Chooser<'a> {
         Chooser { facts, set, holder: 0, threads: Vec::new(), needs: Vec::new(), sets: Vec::new() }
     }
 
-    /// The closures of the parts of a state, smallest first; none if the program has too many threads. The proof above holds for any closed set;
+    /// The closures of the parts of a state, smallest first; empty if the program has too many threads. The proof above holds for any closed set;
     /// checker and engine use the first one that has a step.
     pub fn sets(&mut self, state: &[u64]) -> &[u64] {
         self.sets.clear();
