@@ -1,4 +1,7 @@
 //! Reads lists of public C programs, and determines the commits of the repositories that they refer to.
+//!
+//! A line of a list has four columns, separated by tabs: the file, the memory model, the expected verdict (`safe`, `unsafe` or `?`), and flags, which
+//! are quoted as for a shell. `DIR` stands for the folder that contains the checkouts. Empty lines and lines that begin with `#` are skipped.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

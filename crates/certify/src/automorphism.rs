@@ -27,6 +27,7 @@
 //! compared in the same way. A property has the same truth value in `g s` as in s, because its image is the property up to the order of conjunctions
 //! and disjunctions. So g has the properties (a), (b) and (c) of a symmetry in [`symmetry`](crate::symmetry). All permutations that exchanges
 //! generate have them, too, and the proof there shows that one state of each orbit is enough.
+//!
 //! One register may hold the number of a thread at one location and something else at another. So a register has a *kind* at each location: whether
 //! it holds the number of a thread there. The check follows an edge operation by operation: after the edge, the kinds must be those of its target
 //! location; and before each operation, which may fault, they must be those of the fault location. Registers that are *dead* at a location have no
