@@ -185,7 +185,7 @@ impl BinaryOp {
         matches!(self, Eq | Ne | Lt | Le | Gt | Ge)
     }
 
-    /// The comparison that is true exactly where this one is false; any other operator is returned unchanged.
+    /// The complementary comparison, such as `>=` for `<`; any other operator is returned unchanged.
     pub fn negated(self) -> Self {
         use BinaryOp::*;
         match self {
