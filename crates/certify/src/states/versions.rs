@@ -261,7 +261,7 @@ impl Start {
 /// The two ways to rank an odd version among the others. Each gives a representative of the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Between its even neighbours.
+    /// A version of its own, between its even neighbours.
     Between,
     /// Equal to the least greater version.
     Joined,
