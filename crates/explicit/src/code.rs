@@ -28,8 +28,8 @@ const MOST_LIVE: usize = 1 << 22;
 /// Index of a component of the state that is not a buffer.
 pub type Slot = u32;
 
-/// A program compiled for one task and one set of options. A state has one slot each for, in this order: the program counters, the lock, the
-/// favourite thread, the memory cells, and the registers of each thread.
+/// A program compiled for one task and one set of options. The slots of a state are, in this order: the program counters, the lock, the favourite
+/// thread, the memory cells, and the slots for the registers of each thread.
 pub struct Code {
     /// The memory model under which the program is explored.
     pub model: MemoryModel,

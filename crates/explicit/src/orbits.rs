@@ -62,7 +62,8 @@ struct Class {
 }
 
 impl Orbits {
-    /// Compiles the families of a program. A family whose threads have different slot structures is dropped.
+    /// Compiles the families of a program. Of a family with numbers, only the first `MOST_NUMBERED` threads are permuted. A family is dropped if the
+    /// slots of its threads do not correspond, or if too many permutations would have to be tried.
     pub fn new(program: &Program, code: &Code, families: Vec<Family>) -> Self {
         let mut orbits = Orbits::default();
         let mut arrangements = 1;

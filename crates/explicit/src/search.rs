@@ -1,10 +1,13 @@
 //! The search: breadth first or depth first, on one or several cores, without recursion.
 //!
 //! Each worker owns the states whose fixed part (program counters, lock, favourite) hashes to it, so that no two workers access the same table. In a
-//! round, every worker expands some of its states and posts successors to their owners; after a barrier, every worker stores the states posted to it;
-//! after a second barrier, all agree on the next action: the next level, a wider layout, or the end. Breadth-first search proceeds level by level, so
-//! the first violation has a shortest trace. While there is little work, one thread acts for all workers in turn, because most searches end before
-//! starting threads pays off. If a listener wants to be told of a decided property at once, the worker threads are stopped for a moment, because the
+//! round, every worker expands some of its states and posts successors to their owners. After a barrier, every worker stores the states posted to it.
+//! After a second barrier, all agree on the next action: the next level, a wider layout, or the end. Breadth-first search proceeds level by level, so
+//! the first violation has a shortest trace among those that the reduction leaves.
+//!
+//! While there is little work, one thread acts for all workers in turn, because most searches end before starting threads pays off. When a property
+//! is decided and a listener has to be notified at once, the worker threads are stopped for a moment, because the execution leads through states of
+//! all workers.
 //! execution leads through states of all workers.
 
 use std::collections::BTreeSet;
@@ -229,7 +232,7 @@ enum Pause {
     Over,
     /// There is enough work to start worker threads.
     Crowd,
-    /// A property was decided, and a listener wants to be told at once.
+    /// A property was decided, and the listener has to be notified at once.
     News,
 }
 

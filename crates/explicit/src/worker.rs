@@ -173,7 +173,8 @@ impl<'a, 's> Worker<'a, 's> {
         self.sleep.as_ref().map_or(0, Sleep::waiting)
     }
 
-    /// Expands states until there are none left in the level, or the round has reached one of its maximum numbers.
+    /// Expands states until none is left (breadth first: none of the current level), the round has reached one of its maximum numbers, or a value
+    /// does not fit into the layout.
     pub(super) fn expand_some(&mut self) {
         let depth_first = self.shared.options.order == Order::DepthFirst;
         // A single worker is strictly depth first: the successors of a state are stored before the next state is taken.

@@ -123,9 +123,9 @@ struct Content {
 }
 
 impl Translation<'_> {
-    /// The locations of the threads of `P`; `None` if this control state is left out because a thread is at a duplicate of a location, or at the
-    /// fault location of `P_M`. No action of `P_M` faults, because `P_M` tests for faults first; the machine reaches the fault location only where it
-    /// over-approximates a test that is not linear.
+    /// The locations of the threads of `P`; an error if some thread is at its overflow location. `None` if this control state is left out because a
+    /// thread is at a duplicate of a location, or at the fault location of `P_M`. No action of `P_M` faults, because `P_M` tests for faults first;
+    /// the machine reaches the fault location only where it over-approximates a test that is not linear.
     fn locations(&self, control: &Control) -> Result<Option<Vec<LocationId>>, Reason> {
         let mut locations = Vec::with_capacity(control.locations.len());
         for (t, code) in self.program.threads() {

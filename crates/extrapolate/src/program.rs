@@ -148,7 +148,7 @@ impl BooleanProgram {
         Some((&edge.cases, lock))
     }
 
-    /// All cases of an edge, whoever holds the lock.
+    /// All cases of an edge, for every holder of the lock.
     pub fn all_cases(&self, thread: ThreadId, edge: EdgeId) -> &[Case] {
         &self.edges[thread.index()][edge.index()].cases
     }

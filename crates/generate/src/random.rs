@@ -24,7 +24,7 @@ pub struct Shape {
     pub length: usize,
     /// The number of shared variables.
     pub variables: usize,
-    /// The data domain.
+    /// The set of numbers that values range over.
     pub numbers: Numbers,
     /// Whether guards may require a minimum distance between values.
     pub distances: bool,
@@ -32,7 +32,7 @@ pub struct Shape {
     pub loops: bool,
 }
 
-/// The data domain.
+/// A set of numbers that values range over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbers {
     /// Natural numbers.

@@ -78,7 +78,7 @@ impl Sets {
 pub struct Vocabulary {
     /// The ordinary cells that commands may use.
     pub ordinary: Vec<CellId>,
-    /// Summary cells.
+    /// The summary cells that commands may use.
     pub summaries: Vec<CellId>,
     /// Whether values are added and subtracted, not only copied and compared.
     pub arithmetic: bool,

@@ -57,7 +57,7 @@ pub enum Misfit {
     Other(&'static str),
 }
 
-/// An interval that contains all values of a number that is not a version; `None` if unknown. In the empty interval the greatest value is below the
+/// An interval that bounds a number that is not a version; `None` if no bounds are known. In the empty interval the greatest value is below the
 /// least.
 type Bounds = Option<(i64, i64)>;
 

@@ -2,8 +2,8 @@
 //! choices, mostly with `numbers nat`; remainders, quotients, bit operations and wraparound; open arrays; atomic steps with an operation that may
 //! fault between two stores; locks held by threads that have faulted.
 //!
-//! If an access may be outside the modelled part of an open array, a violation before such an access counts, and there is no proof, except of
-//! `assertions` if no thread can fault after such an access.
+//! If an execution may access an open array outside its modelled part, a violation found before such an access counts, but nothing is proved. The
+//! exception is `assertions`, which is proved if no thread can fault after such an access.
 //!
 //! A normal run tests a few hundred programs, a run with `FENCEWRIGHT_LONG_TESTS=1` fifty times as many; `FENCEWRIGHT_PROGRAMS` sets the number.
 //! `FENCEWRIGHT_SEED=N` tests that program and prints it.

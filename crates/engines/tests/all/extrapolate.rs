@@ -205,7 +205,7 @@ fn cubes_of_the_sc_proof_take_the_place_of_a_search() {
     }
 }
 
-/// The array queue with fences that keep every buffer within one store, as in the paper.
+/// The array queue with fences that keep every buffer within one store, as in EXTRA13.
 #[test]
 fn the_array_queue_stays_in_bounds_under_pso() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/array-queue.pso.fw");

@@ -37,7 +37,7 @@ const DOMAINS: [DomainName; 4] =
 enum Found {
     /// All states were searched, and none of them is evidence.
     Nothing,
-    /// There may be a violation.
+    /// Some state that was reached may be evidence.
     Violation,
     /// The search gave up, or the domain declined the program, for this reason.
     Declined(Reason),

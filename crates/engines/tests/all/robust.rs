@@ -19,7 +19,7 @@ use crate::dense::dense_program;
 
 // --- brute force ------------------------------------------------------------------------------------------------------------
 
-/// The happens-before relation of an execution so far. Nodes are numbered by thread: 16 for each.
+/// The happens-before relation of an execution so far. Nodes are bits of a word; each thread has 16 of them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Relation {
     reach: Vec<u64>,

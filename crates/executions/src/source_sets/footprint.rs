@@ -98,7 +98,7 @@ pub(super) enum Agent {
 struct Issued {
     cell: u32,
     number: u32,
-    /// Number of `sfence`s before it.
+    /// Number of `sfence`s that the thread executed before the store.
     fences: u32,
     earlier: Option<Rc<Issued>>,
 }
@@ -113,7 +113,7 @@ impl Drop for Issued {
     }
 }
 
-/// The stores of a thread.
+/// The stores that a thread has issued, so far as footprints need them.
 #[derive(Clone, Debug, Default)]
 struct Stores {
     newest: Option<Rc<Issued>>,
@@ -220,7 +220,7 @@ impl<'p> Steps<'p> {
         agents
     }
 
-    /// The step of an agent.
+    /// The step of an agent in a configuration; an error if some alternative cannot be computed.
     pub(super) fn step(&self, from: &Configuration, agent: Agent) -> Result<Step, Incomplete> {
         match agent {
             Agent::Thread(thread) => self.thread_step(from, thread),

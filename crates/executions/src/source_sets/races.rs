@@ -56,7 +56,7 @@ pub(super) struct Taken {
     previous: Option<usize>,
 }
 
-/// The current execution.
+/// The current execution: its events, and the data from which happens-before is extended.
 #[derive(Debug, Default)]
 pub(super) struct Execution {
     pub(super) events: Vec<Taken>,

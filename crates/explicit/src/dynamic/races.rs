@@ -248,7 +248,7 @@ impl Search<'_> {
     }
 
     /// Adds the sequence that moves the step of an agent before event `number`: all later events that do not happen after that event, and then the
-    /// step. Returns whether the step is enabled there.
+    /// step. Returns whether the step is enabled there; false also if the search is to stop.
     fn reverse(&mut self, number: u32, agent: u32, observer: &mut impl Observer) -> bool {
         let of = self.at(number).branch.agent;
         let mut state = self.machine.copy(&self.nodes[number as usize].state);

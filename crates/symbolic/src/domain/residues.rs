@@ -405,7 +405,7 @@ fn asked(op: BinaryOp, constant: i64) -> Option<i64> {
     (2..=MOST).contains(&modulus).then_some(modulus)
 }
 
-/// Calls `visit` on both sides of every equation in a condition.
+/// Calls `visit` on both sides of every comparison by `==` or `!=` in a condition.
 fn equations<L>(e: &Expr<L>, visit: &mut impl FnMut(&Expr<L>, &Expr<L>)) {
     match e {
         Expr::Binary(BinaryOp::Eq | BinaryOp::Ne, left, right) => visit(left, right),

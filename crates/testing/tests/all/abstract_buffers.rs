@@ -1,5 +1,5 @@
 //! The machines with abstract store buffers (THESIS16 s. 3.2): the simulation invariants with respect to the exact machine, the inclusions between
-//! their reachable states, and the claims of the thesis about its examples.
+//! their reachable states, and the claims of THESIS16 about its examples.
 //!
 //! Runs thousands of random programs by default; `FENCEWRIGHT_PROGRAMS=N` runs N.
 
@@ -39,7 +39,7 @@ fn partials(most: usize) -> impl Iterator<Item = Abstraction> {
     (0..=most).flat_map(both)
 }
 
-// Tests of the simulation: invariants I-7 to I-15 of the thesis.
+// Tests of the simulation: invariants I-7 to I-15 of THESIS16.
 
 /// The stores of an exact buffer, oldest first; optionally only those to one memory cell.
 fn stores(buffer: &[Buffered], of: Option<u32>) -> Vec<(u32, i64)> {
@@ -272,7 +272,7 @@ fn machines_that_forget_more_reach_more() {
     println!("{table}");
 }
 
-// The examples of the thesis.
+// The examples of THESIS16.
 
 fn example(name: &str) -> Program {
     let path = format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"));

@@ -15,7 +15,7 @@ use fencewright_program::{
     Action, Init, MemoryModel, Numbers, Op, Program, Property, PropertyKind, Range, ThreadId,
 };
 
-/// Maximum number of contexts.
+/// Maximum number of contexts up to which plain search is compared with the engine.
 pub const MOST: u32 = 6;
 
 /// Whether a state is evidence about a property.
@@ -111,13 +111,13 @@ fn is_unsure(reason: &Reason, least: Option<u32>) -> bool {
 pub struct Count {
     /// Number of programs compared.
     pub programs: usize,
-    /// Evidence was found.
+    /// Number of properties for which evidence was found.
     pub found: usize,
-    /// No evidence within the bound.
+    /// Number of properties without evidence within the bound.
     pub none: usize,
-    /// Proofs.
+    /// Number of properties that were proved.
     pub safe: usize,
-    /// No answer.
+    /// Number of properties without an answer.
     pub unsure: usize,
 }
 

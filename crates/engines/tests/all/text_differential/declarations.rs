@@ -47,9 +47,9 @@ pub struct Declared<'f> {
 
 pub struct Shared<'f> {
     pub name: &'f str,
-    /// The first cell.
+    /// The index of the first memory cell.
     pub first: usize,
-    /// The indices of an array.
+    /// The indices, if the variable is an array.
     pub indices: Option<Interval>,
     pub open: bool,
     pub values: Values,
@@ -67,7 +67,7 @@ pub struct Thread<'f> {
 /// A register, or an element of an array of registers.
 pub struct Register<'f> {
     pub name: &'f str,
-    /// The index in the array.
+    /// The index, if this is an element of an array.
     pub element: Option<i64>,
     pub values: Values,
     pub initial: Interval,

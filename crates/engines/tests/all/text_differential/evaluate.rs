@@ -33,7 +33,7 @@ pub enum Need {
     Load(Result<usize, Trouble>),
     /// A read-modify-write operation on a cell of the shared variable with this number.
     Modify(Result<usize, Trouble>, usize, Modification),
-    /// Deciding a condition.
+    /// A step that decides a condition, or checks a computed index.
     Decide(Result<(), Trouble>),
 }
 

@@ -47,7 +47,7 @@ pub enum Incomplete {
     Limit,
 }
 
-/// The program under a memory model.
+/// The second interpreter, for one program and memory model.
 pub struct Machine<'f> {
     pub declared: &'f Declared<'f>,
     pub codes: &'f [Code<'f>],

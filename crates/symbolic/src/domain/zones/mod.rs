@@ -364,8 +364,8 @@ impl Domain for Zones {
             && larger.residues.iter().zip(&smaller.residues).all(|(l, s)| l.covers(*s))
     }
 
-    /// Clips a zone: bounds above the clip constant are dropped, and bounds below its negation are raised to it; if marks are used, both are raised
-    /// to the next mark instead.
+    /// Clips a zone: bounds above the clip constant are dropped, and bounds below its negation are raised to it. If marks are used, bounds of either
+    /// kind are raised to the next mark instead; of those below the negated clip constant, none is raised beyond it.
     fn stored(&self, zone: &Zone) -> Zone {
         let clip = |&bound: &i32| match bound {
             NONE => NONE,
