@@ -3,8 +3,8 @@
 //! Each run is a process of the real command, whose time and peak memory are measured. If a run is late, other processes may have disturbed it, so
 //! it is repeated, and the best repetition counts.
 //!
-//! With `--gaps`, the command also reports the places where a thread computes for a long time without checking its limits, which is the usual cause of
-//! delays. Gaps are measured in processor time, which other processes hardly influence.
+//! With `--gaps`, the command also reports the places where a thread computes for a long time without checking its limits, which is the usual cause
+//! of delays. Gaps are measured in processor time, which other processes hardly influence.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -172,7 +172,8 @@ impl Row {
         self.late() > MOST_TIME || self.excess() > MOST_MEMORY || self.is_crash()
     }
 
-    /// Whether the command was ended by a signal or a panic, and not with one of the statuses for verdicts, `unknown` and refusals.
+    /// Whether the command ended with none of the statuses for verdicts, `unknown` and refusals: by a signal, for example. A panic does not count,
+    /// because the command reports it and ends with the status of a refusal.
     fn is_crash(&self) -> bool {
         !self.measured.status.code().is_some_and(|code| (0..=3).contains(&code))
     }
@@ -258,8 +259,8 @@ fn print_gaps(rows: &[Row]) {
     out::line("");
 }
 
-/// Runs the programs and modes whose names contain one of `parts` (all if `parts` is empty) and prints the worst runs. Returns whether none exceeds the
-/// tolerance. If `gaps` is given, gaps that are longer than that many milliseconds are printed too.
+/// Runs the programs and modes whose names contain one of `parts` (all if `parts` is empty) and prints the worst runs. Returns whether none exceeds
+/// the tolerance. If `gaps` is given, gaps that are longer than that many milliseconds are printed too.
 pub fn table(parts: &[String], gaps: Option<u64>) -> Result<bool, String> {
     let command = command()?;
     let folder = tempfile::tempdir().expect("a folder for the programs");

@@ -19,7 +19,7 @@ use fencewright_memory::{
     Bound, BufferMachine, BufferShape, Buffers, Cell, CellBounds, CellId, Control, Entry, Linear,
 };
 use fencewright_program::reference::Buffered;
-use fencewright_program::{LocationId, Program, RegisterId, ThreadId};
+use fencewright_program::{Bounds as ValueBounds, LocationId, Program, Range, RegisterId, ThreadId};
 use fencewright_reduce::{Bounds, Queues, Reduced};
 use fencewright_verdict::{Invariant, Limits, Reason};
 
@@ -76,7 +76,7 @@ fn too_many() -> Reason {
     Reason::Unsupported("the proof leaves too many shapes of buffers open".into(), None)
 }
 
-/// The bound of the queue machine.
+/// The bound of the queue machine that corresponds to these bounds of `P_M`; an error if the machine does not support it.
 fn bound(program: &Program, bounds: &Bounds) -> Result<Bound, Reason> {
     let each = match bounds {
         Bounds::PerThread(k) => return Ok(Bound::Thread(*k)),
@@ -117,11 +117,15 @@ enum Meaning {
 struct Content {
     shape: BufferShape,
     meanings: Vec<(CellId, Meaning)>,
+    /// The values that each buffer entry may have: the declared range of its variable. The flushes of `P_M` are stores, which assume that the value is in
+    /// range; those of the queue machine do not, because the value was checked when it was stored. So the invariant has to contain it.
+    ranges: Vec<(CellId, ValueBounds)>,
 }
 
 impl Translation<'_> {
-    /// The locations of the threads of `P`; `None` if the translation can leave this control state out. No action of `P_M` faults, because faults are
-    /// tested before; where a test is not linear, the machine is imprecise and has unreachable states at the fault location.
+    /// The locations of the threads of `P`; an error if some thread is at its overflow location. `None` if this control state is left out because a
+    /// thread is at a duplicate of a location, or at the fault location of `P_M`. No action of `P_M` faults, because `P_M` tests for faults first;
+    /// the machine reaches the fault location only where it over-approximates a test that is not linear.
     fn locations(&self, control: &Control) -> Result<Option<Vec<LocationId>>, Reason> {
         let mut locations = Vec::with_capacity(control.locations.len());
         for (t, code) in self.program.threads() {
@@ -140,10 +144,10 @@ impl Translation<'_> {
 
     /// A cube about `P_M` as cubes about the queue machine, each with the shapes of the buffers in the states that it describes.
     fn cubes(&self, cube: &Cube) -> Result<Vec<(Vec<BufferShape>, Cube)>, Reason> {
-        let ranges = ranges(cube);
+        let constrained = ranges(cube);
         let mut chosen: Vec<Vec<Content>> = vec![Vec::new()];
         for (t, _) in self.program.threads() {
-            let contents = self.contents(t, &ranges)?;
+            let contents = self.contents(t, &constrained)?;
             if chosen.len().saturating_mul(contents.len()) > MOST_CUBES {
                 return Err(too_many());
             }
@@ -155,7 +159,14 @@ impl Translation<'_> {
         let mut cubes = Vec::new();
         for contents in chosen {
             let meanings = contents.iter().flat_map(|content| content.meanings.iter().copied()).collect();
-            if let Some(cube) = self.translated(cube, &meanings)? {
+            if let Some(mut cube) = self.translated(cube, &meanings)? {
+                let known = ranges(&cube);
+                for &(entry, declared) in contents.iter().flat_map(|content| &content.ranges) {
+                    let (low, high) = known.get(&entry).copied().unwrap_or((i64::MIN, i64::MAX));
+                    cube.extend(within(declared.beyond(Range { low, high }.into()), entry));
+                }
+                cube.sort_unstable();
+                cube.dedup();
                 cubes.push((contents.into_iter().map(|content| content.shape).collect(), cube));
             }
         }
@@ -190,8 +201,6 @@ impl Translation<'_> {
                 None => translated.push(constraint.about(sum)),
             }
         }
-        translated.sort_unstable();
-        translated.dedup();
         Ok(Some(translated))
     }
 
@@ -280,19 +289,33 @@ impl Translation<'_> {
             Queues::Pso { cells, .. } => cells.iter().flat_map(|queue| queue.values.clone()).collect(),
         };
         places.iter().for_each(|place| _ = meanings.insert(cell(place.index()), Meaning::Constant(0)));
-        let mut shape = BufferShape::default();
+        let (mut shape, mut ranges) = (BufferShape::default(), Vec::new());
         for (position, entry) in queues.contents(way).into_iter().enumerate() {
             shape.queue.push(match entry {
                 Buffered::Barrier => Entry::Barrier,
                 Buffered::Store { cell: target, value } => {
                     let entry = self.to.cells.id(Cell::Entry(t, position as u32));
                     meanings.insert(cell(value as usize), Meaning::Cell(entry));
+                    let declared = self.program.variable_of(target).range;
+                    ranges.push((entry, self.program.writable(declared)));
                     Entry::Store(target)
                 }
             });
         }
-        Content { shape, meanings: meanings.into_iter().collect() }
+        Content { shape, meanings: meanings.into_iter().collect(), ranges }
     }
+}
+
+/// The constraints that the value of a cell satisfies these bounds. A bound that no 64-bit constraint expresses is left out.
+fn within(bounds: ValueBounds, cell: CellId) -> Cube {
+    let value = Linear::cell(cell);
+    let difference = |from: Option<Linear>, bound: Option<i64>, sign: i64| {
+        let constant = Linear::constant(bound?.checked_mul(sign)?);
+        from?.plus(&constant).map(Constraint::AtMost)
+    };
+    let least = difference(value.scaled(-1), bounds.low, 1);
+    let most = difference(Some(value), bounds.high, -1);
+    least.into_iter().chain(most).collect()
 }
 
 /// Whether epochs are consistent: stores to a memory cell are ordered by epoch, and every epoch before that of the next store contains a store.

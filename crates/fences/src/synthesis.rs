@@ -89,7 +89,7 @@ pub struct Synthesis {
     pub verdict: Verdict,
     /// The fences, in the order of the text.
     pub fences: Vec<Chosen>,
-    /// Their total price.
+    /// The total price of the fences; 0 if there are none.
     pub cost: u64,
     /// The number of fences, in which a fence counts once for each thread that executes it.
     pub count: usize,
@@ -286,7 +286,8 @@ impl Search<'_> {
                 fewest = rest;
             }
         }
-        // Exception: fences may determine which labels name locations where a thread ends, so fences at these places may also restore the execution.
+        // Exception: fences may determine which labels name the locations where a thread ends. Adding fences at these places may therefore make the
+        // property satisfiable again, so the clause permits them as alternatives.
         let stated = named(&self.placed.program, &property);
         let labels = self.labels();
         let places = stated.formula().map(|formula| labels.at_ends(formula)).unwrap_or_default();

@@ -18,12 +18,12 @@ use crate::machine::Command;
 pub struct Linear {
     /// Cells with their coefficients.
     pub terms: Vec<(CellId, i64)>,
-    /// The constant.
+    /// The constant term.
     pub constant: i64,
 }
 
 impl Linear {
-    /// A constant.
+    /// The form without cells that has this value.
     pub fn constant(constant: i64) -> Self {
         Linear { terms: Vec::new(), constant }
     }

@@ -53,7 +53,7 @@ pub enum Buffered {
     Store {
         /// The memory cell.
         cell: u32,
-        /// The value.
+        /// The value that a flush will write to memory.
         value: i64,
     },
     /// A store-store fence: later entries stay in the buffer until all earlier ones have left; then the barrier is removed.
@@ -107,7 +107,7 @@ pub enum Access {
         /// Whether it went into the buffer.
         buffered: bool,
     },
-    /// The thread faulted.
+    /// An operation faulted, in this way; the thread is at its fault location.
     Fault(Fault),
 }
 
@@ -135,7 +135,7 @@ pub enum Disabled {
     LockTaken,
     /// The thread does not hold the lock.
     LockNotHeld,
-    /// A condition does not hold.
+    /// The condition of an `assume` is 0.
     Condition,
     /// No value was chosen for a `*`; every earlier operation of the step could run.
     NoChoice,
@@ -148,7 +148,7 @@ pub enum Disabled {
 }
 
 impl Disabled {
-    /// The reason in words.
+    /// The reason as a text for users.
     pub fn describe(self) -> &'static str {
         match self {
             Disabled::Elsewhere => "the thread is not at the start of this edge",
@@ -176,7 +176,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// The limit in words.
+    /// The limit as a text for users.
     pub fn describe(self) -> &'static str {
         match self {
             Limit::Overflow => "a value does not fit 64 bits",
@@ -330,8 +330,8 @@ impl<'p> Reference<'p> {
         Ok((next, accesses))
     }
 
-    /// Performs one operation. `direct`: the step is atomic and has waited for an empty buffer, so its stores go to memory at once, as all stores do
-    /// under SC.
+    /// Performs one operation. `direct`: the step is atomic and has waited for an empty buffer, so its stores go to memory immediately, as all stores
+    /// do under SC.
     #[allow(clippy::too_many_arguments)]
     fn perform(
         &self,

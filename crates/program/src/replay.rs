@@ -43,7 +43,7 @@ pub enum ReplayError {
     Event(usize, Disabled),
     /// The event with this number exceeds a limit of the reference semantics.
     Limit(usize, Limit),
-    /// The last state is no evidence about the property.
+    /// The last state is not evidence about the property.
     Property,
     /// The caller's `stop` returned true.
     Stopped,
@@ -107,7 +107,7 @@ impl Trace {
         self.replay_for_until(program, model, property, &|| false)
     }
 
-    /// Like [`Trace::replay_for`], polling `stop`.
+    /// Like [`Trace::replay_for`], polling `stop` every 64 events.
     pub fn replay_for_until(
         &self,
         program: &Program,

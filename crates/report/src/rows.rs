@@ -135,7 +135,8 @@ impl Fact {
     }
 }
 
-/// The rows of an execution, ordered by their first steps. Steps with an index in `kept` are not folded.
+/// The rows of an execution. They are ordered by their first steps; if the front end lists expressions that are shown as one step, a row of such an
+/// expression is placed by its first step that does more than access registers. Steps with an index in `kept` are not folded.
 pub fn rows(source: Source<'_>, replayed: &Replayed, kept: &[usize]) -> Vec<Row> {
     let mut statements = Statements::default();
     let facts: Vec<Fact> = steps(source, replayed).map(|step| Fact::new(&step, &mut statements)).collect();
@@ -190,8 +191,8 @@ fn first_visible(facts: &[Fact], steps: &[usize]) -> Option<usize> {
     steps.iter().copied().find(|&step| !facts[step].is_local())
 }
 
-/// Whether step `n` can join the row with `steps` of its thread: it belongs to the same source expression; and it accesses only registers, or no
-/// other thread has moved since the first of `steps` that does more than that.
+/// Whether step `n` can join a row that consists of `steps`, earlier steps of the same thread. It has to belong to the same source expression. In
+/// addition, it accesses only registers, or no other thread has moved since the first of `steps` that accesses more than registers.
 fn joins(facts: &[Fact], steps: &[usize], n: usize) -> bool {
     let fact = &facts[n];
     // If a loop returns to the expression, its steps get a new row.

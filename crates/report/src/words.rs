@@ -24,11 +24,11 @@ const LONGEST_ACTION: usize = 2_000;
 pub struct Source<'a> {
     /// The program itself.
     pub program: &'a Program,
-    /// The source files.
+    /// The source files that spans refer to.
     pub files: &'a Sources,
     /// The front end of the source language.
     pub front_end: &'static dyn FrontEnd,
-    /// Notes on the translation.
+    /// Notes on the translation, for users: assumptions and simplifications.
     pub notes: &'a [String],
     /// Warnings about the program.
     pub warnings: &'a [Diagnostic],

@@ -135,7 +135,7 @@ impl Formula {
         Some(parts)
     }
 
-    /// `self` implies `conclusion`.
+    /// The implication from `self` to `conclusion`.
     pub fn implies(self, conclusion: Formula) -> Formula {
         Formula::or([!self, conclusion])
     }

@@ -86,12 +86,12 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// The location of a thread.
+    /// Decodes the location of a thread in a packed state.
     pub fn location(&self, state: &[u64], thread: usize) -> LocationId {
         LocationId(self.set.layout.locations[thread].get(state) as u32)
     }
 
-    /// Whether every number in a packed state that refers to a location, a thread or a cell refers to an existing one.
+    /// Whether all numbers of locations, threads and cells in a packed state exist, and the numbers of buffer entries fit the layout.
     pub fn is_state(&self, state: &[u64]) -> bool {
         let layout = &self.set.layout;
         let threads = 0..=self.program.threads.len() as i64;
@@ -277,7 +277,7 @@ impl<'a> Steps<'a> {
         Ok(())
     }
 
-    /// Performs one operation. `direct`: stores go to memory at once under every memory model. `choices` counts the `*`s of the step so far.
+    /// Performs one operation. `direct`: stores go to memory immediately under every memory model. `choices` counts the `*`s of the step so far.
     fn perform(
         &mut self,
         t: usize,

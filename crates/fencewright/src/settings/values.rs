@@ -146,7 +146,7 @@ pub enum Models {
 }
 
 impl Models {
-    /// The memory models.
+    /// The chosen memory models: one, or all of them.
     pub fn models(&self) -> &[MemoryModel] {
         match self {
             Models::One(model) => std::slice::from_ref(model),
@@ -162,7 +162,7 @@ pub enum Fixed {
     K,
     /// The clip constant of zones.
     Clip,
-    /// The predicates.
+    /// The set of predicates.
     Predicates,
 }
 
@@ -222,7 +222,7 @@ impl Value for Define {
 pub struct Count<const LEAST: u32, const MOST: u32>(u32);
 
 impl<const LEAST: u32, const MOST: u32> Count<LEAST, MOST> {
-    /// The number.
+    /// The number, which is within the bounds.
     pub fn get(self) -> u32 {
         self.0
     }
