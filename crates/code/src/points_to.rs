@@ -10,7 +10,7 @@ use crate::core::{
     ThreadNumber, Value, each_place, each_statement,
 };
 use crate::layout::containers;
-use crate::nodes::Nodes;
+use crate::nodes::{Nodes, Scalar, Shape};
 
 /// The functions that the values of some registers may point to: for each register a superset, by numbers of functions; `None` if the value may be
 /// any number. The whole result is `None` if two uses of some memory clash, because unification then stops.
@@ -121,7 +121,8 @@ fn mark_strangers(kind: &StmtKind, nodes: &mut Nodes, points: Points<'_>) {
         StmtKind::Assign(register, value) => points(*register).map(|into| (into, value.strangers(points))),
         StmtKind::Havoc(register, ..) => points(*register).map(|into| (into, Strangers::computed())),
         StmtKind::Store(place, value, _) | StmtKind::Update { place, new: value, .. } => {
-            nodes.pointee_of(place.node).map(|into| (into, value.strangers(points)))
+            let strangers = value.strangers(points);
+            holder(nodes, place.node, &strangers).map(|into| (into, strangers))
         }
         _ => None,
     };
@@ -154,6 +155,16 @@ fn mark_strangers(kind: &StmtKind, nodes: &mut Nodes, points: Points<'_>) {
     found.iter().for_each(|(node, strangers)| nodes.mark_strangers(*node, strangers));
 }
 
+/// The target node of the pointers that places of a node hold, if the places are wide enough for pointers. It is created if there are strangers to
+/// record, because the place may later be unified with one that is read as a pointer.
+fn holder(nodes: &mut Nodes, place: NodeId, strangers: &Strangers) -> Option<NodeId> {
+    let is_wide = *nodes.shape_of(place) == Shape::Scalar(Scalar::Wide);
+    if is_wide && *strangers != Strangers::default() {
+        return Some(nodes.pointee(place));
+    }
+    nodes.pointee_of(place)
+}
+
 /// Records the numbers, other than addresses of objects, in the initial values of pointers.
 fn initial_strangers(core: &Core, nodes: &mut Nodes) {
     for object in &core.objects {
@@ -167,7 +178,7 @@ fn initial_strangers(core: &Core, nodes: &mut Nodes) {
             // without its first step.
             for path in [Some(path.as_slice()), path.get(1..)].into_iter().flatten() {
                 let place = nodes.at_path(object.node, path);
-                if let Some(points) = place.and_then(|place| nodes.pointee_of(place)) {
+                if let Some(points) = place.and_then(|place| holder(nodes, place, &strangers)) {
                     nodes.mark_strangers(points, &strangers);
                 }
             }

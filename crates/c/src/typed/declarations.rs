@@ -4,14 +4,13 @@ use std::rc::Rc;
 
 use fencewright_program::Span;
 
-use super::conversions::convert;
 use super::names::{Entity, Object};
 use super::statements::Body;
 use super::tree::{
-    Block, Callee, Expr, ExprKind, Function, FunctionType, GlobalId, Initial, Place, PlaceKind, Statement,
-    StatementKind, Type, TypeKind, Variable,
+    Block, ExprKind, Function, FunctionType, GlobalId, Initial, Statement, StatementKind, Type, TypeKind,
+    Variable,
 };
-use super::types::{UNSIGNED_LONG, compatible};
+use super::types::compatible;
 use super::{Typer, Typing};
 use crate::ast::{self, Initializer};
 use crate::error::Error;
@@ -289,14 +288,7 @@ impl Typer<'_> {
             return Err(error);
         }
         for (number, declarator) in declaration.declarators.iter().enumerate() {
-            let kinds = match self.variable_array(declarator, declaration.storage) {
-                Ok(None) => self
-                    .local_declarator(declarator, declaration.storage)
-                    .map(|kind| kind.into_iter().collect::<Vec<_>>()),
-                Ok(Some(kinds)) => Ok(kinds.into()),
-                Err(error) => Err(error),
-            };
-            let kinds = kinds.inspect_err(|error| {
+            let kinds = self.declared_locals(declarator, declaration.storage).inspect_err(|error| {
                 declaration.declarators[number..].iter().for_each(|declarator| self.fails(declarator, error));
             })?;
             for kind in kinds {
@@ -316,48 +308,7 @@ impl Typer<'_> {
         self.failed.push(error.clone());
     }
 
-    /// Declares a local array whose length is not a constant (C11 6.7.6.2 p. 4): a variable for its size in bytes, and a pointer to its first element,
-    /// which a call of `__fencewright_array` returns. `None` for any other declaration.
-    fn variable_array(
-        &mut self,
-        declarator: &ast::Declarator,
-        storage: ast::Storage,
-    ) -> Typing<Option<[StatementKind; 2]>> {
-        let ast::TypeKind::Array(element, Some(length)) = &declarator.ty.kind else { return Ok(None) };
-        let (symbol, span) = (declarator.name.symbol, declarator.name.span);
-        if storage.external || storage.fixed || storage.thread_local || declarator.initial.is_some() {
-            return Ok(None);
-        }
-        let length = self.value(length)?;
-        if length.ty.arithmetic().is_none() || self.evaluated(&length).is_some() {
-            return Ok(None);
-        }
-        let element = self.ty(element, span)?;
-        let unit = self.size(&element, span)?;
-        let expansion = length.expansion;
-        let expression = |kind: ExprKind, ty: Type| Expr { kind, ty, span, expansion };
-        let number: Type = TypeKind::Integer(UNSIGNED_LONG).into();
-        let unit = expression(ExprKind::Constant(unit.into()), number.clone());
-        let length = convert(length, &number);
-        let product = ExprKind::Binary(ast::BinaryOp::Multiply, length.into(), unit.into());
-        let bytes = expression(product, number.clone());
-        let name = self.spelled(symbol);
-        let size = self.local(format!("size of {name}").into(), number.clone(), span);
-        let pointer: Type = TypeKind::Pointer(Rc::new(element)).into();
-        let id = self.local(name, pointer.clone(), span);
-        self.declare_new(symbol, Entity::Local(id), span)?;
-        self.in_hand().sizes.insert(id, size);
-        let place = Place { kind: PlaceKind::Local(size), ty: number.clone(), span };
-        let load = expression(ExprKind::Load(place.into()), number);
-        let call = ExprKind::Call(Callee::Builtin("__fencewright_array".into()), vec![load]);
-        let only = |value: Expr| Initial { parts: vec![(Vec::new(), value)], whole: false };
-        Ok(Some([
-            StatementKind::Declare(size, Some(only(bytes))),
-            StatementKind::Declare(id, Some(only(expression(call, pointer)))),
-        ]))
-    }
-
-    fn local_declarator(
+    pub(super) fn local_declarator(
         &mut self,
         declarator: &ast::Declarator,
         storage: ast::Storage,

@@ -22,6 +22,7 @@ mod statements;
 pub mod tree;
 mod types;
 mod unchanged;
+mod variable_arrays;
 
 use std::rc::Rc;
 

@@ -170,6 +170,9 @@ impl<'a> Statements<'a> {
             StepKind::Goto(label) => StatementKind::Goto(build::name(label_name(*label), span)),
             StepKind::Stop => StatementKind::Stop,
             StepKind::Beyond(condition, text) => {
+                // Pending labels belong to the whole statement: jumps to them must not enter the block.
+                let (pending, touching) =
+                    (std::mem::take(&mut self.pending), std::mem::take(&mut self.touching));
                 let place = build::cell(&self.vocabulary.beyond[text], build::int(1, span), span);
                 let end = StatementKind::Assume(build::value_of(place, span));
                 let mut end = vec![build::statement(end, span)];
@@ -177,6 +180,7 @@ impl<'a> Statements<'a> {
                 // value, which may violate any property.
                 self.check(&Term::Number(0), Wrong::Undefined, &Claims::default(), span, &mut end);
                 let end = build::block(end, span);
+                (self.pending, self.touching) = (pending, touching);
                 match condition.number() {
                     Some(_) => StatementKind::Block(end),
                     None => StatementKind::If(self.expression(condition, span), end, None),

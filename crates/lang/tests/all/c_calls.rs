@@ -122,6 +122,14 @@ fn a_launcher_calls_the_function_it_is_given() {
     assertions(&launcher("twice", "sum == 3"), "uuu");
     memory(&launcher("twice", "1"), "sss");
     memory(&launcher("0", "1"), "uuu");
+    // The structures are found through a pointer, which only the threads read.
+    let table = "struct run { long id; void *(*f)(void *); }; struct run all[2], *_Atomic now; _Atomic long sum;
+        void *add(void *a) { sum += (long)a; return 0; }
+        void set(struct run *r, void *(*f)(void *)) { for (int i = 0; i < 2; i++) { r[i].id = 3; r[i].f = f; } now = r; }";
+    let call = "struct run *r = now; if (r) r[sum & 1].f((void *)r->id);";
+    memory(&two(table, call, "set(all, add);", ""), "sss");
+    assertions(&two(table, call, "set(all, add);", "assert(sum == 0 || sum == 3);"), "sss");
+    assertions(&two(table, call, "set(all, add);", "assert(sum == 0);"), "uuu");
     // A thread that starts with a function that another thread chose.
     let start = "void *(*_Atomic now)(void *); _Atomic int v; void *one(void *a) { v = 1; return a; }
         void *two_(void *a) { v = 2; return a; }";
@@ -253,6 +261,22 @@ fn the_size_of_an_allocation_may_depend_on_the_execution() {
         memory(&with(call, "s - 1"), "sss");
         memory(&with(call, "s"), "uuu");
     }
+}
+
+/// A jump to a statement at which the model may end does not enter the block that ends it.
+#[test]
+fn jumps_reach_the_condition_under_which_the_model_ends() {
+    let large = "struct n { int a, b, c, d, e; } big[40][40]; _Atomic int i;";
+    let body = "int k = i; if (k == 1) goto end; if (k == 2) k = 0; end: big[k][k].a = big[k][k].b = big[k][k].c = big[k][k].d = 1; big[k][k].e = 2;";
+    memory(
+        &two(
+            large,
+            body,
+            "i = 1; struct n *p = &big[i][i]; if (p->a > 1 || p->b > 1 || p->c > 1 || p->d > 1) p->e = 1;",
+            "if (big[1][1].e > 2) i = 3;",
+        ),
+        "sss",
+    );
 }
 
 #[test]

@@ -101,7 +101,10 @@ fn lengths_of_arrays_are_values_of_variables_that_nothing_changes() {
     }
     assert!(error("volatile int n = 2; int main(void) { static int a[n]; return 0; }").contains("length"));
     assert!(error("int n; int main(void) { static int a[n]; return 0; }").contains("length"));
-    assert!(error("int f(int n) { static int a[n]; return 0; } int main(void) { return f(2); }").contains("length"));
+    assert!(
+        error("int f(int n) { static int a[n]; return 0; } int main(void) { return f(2); }")
+            .contains("length")
+    );
 }
 
 #[test]
