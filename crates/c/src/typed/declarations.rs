@@ -335,6 +335,7 @@ impl Typer<'_> {
                 name,
                 ty: ty.clone(),
                 thread_local,
+                literal: false,
                 initial: None,
                 error: None,
                 span,

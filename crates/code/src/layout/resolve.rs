@@ -87,7 +87,7 @@ pub(crate) struct Resolver<'a> {
     pub(crate) core: &'a Core,
     pub(crate) nodes: &'a Nodes,
     pub(crate) layout: &'a Layout,
-    sources: &'a Sources,
+    pub(crate) sources: &'a Sources,
     pub(crate) options: Options,
     stop: &'a Stop<'a>,
     pub(crate) thread: ThreadNumber,
@@ -185,6 +185,7 @@ impl<'a> Resolver<'a> {
                 let term = self.value(value);
                 self.kept(self.nodes.pointee_of(place.node), value, &term);
                 let (value, Some(place)) = (term, self.access(place)) else { return };
+                self.no_literal(place.class, &place.number);
                 match self.home(place.class) {
                     Some(home) => write(home, place.number, value),
                     None => StepKind::Store(self.cell(place), value, *access),
@@ -264,6 +265,7 @@ impl<'a> Resolver<'a> {
     fn update(&mut self, place: &Location, access: Access, old: Register, when: Option<&Value>, new: &Value) {
         let node = self.nodes.pointee_of(place.node);
         let Some(place) = self.access(place) else { return };
+        self.no_literal(place.class, &place.number);
         let outside = std::mem::take(&mut self.out);
         let when = when.map(|when| self.value(when));
         let value = new;

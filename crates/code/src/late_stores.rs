@@ -1,0 +1,223 @@
+//! Late stores: stores to objects of other threads that a later store of the same thread may overtake under PSO.
+//!
+//! If the later store tells another thread that the object is no longer in use, that thread may end the lifetime of the object (`free`, the end of a
+//! block) while the earlier store is still in its buffer; then the store overwrites whatever is at this address next. Objects have numbers of their
+//! own in the model, so layout tests for this where lifetimes end ([`crate::layout::late`]), for the classes found here.
+//!
+//! A forward analysis of each thread. Facts: the set of stores that may be in the buffer and that no later store has overtaken yet, and whether the
+//! thread may have freed memory. Lattice: sets under inclusion; join: union. Transfer function of a store: all stores in the set become late, and the
+//! set becomes that store alone. A fence, a store-store fence, an indivisible step, and the lock empty the set, because no later store overtakes a
+//! store from before them.
+//!
+//! A store that is never overtaken needs no test: other threads see that its thread is past it only through that store itself, so an object that is
+//! freed while the store is in its buffer is also freed before the store in some execution, which violates `memory`. For the same reason SC and TSO
+//! never end the model in a program that satisfies `memory`.
+
+use fencewright_program::Span;
+use fencewright_text::Stop;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::core::{
+    Base, Core, Location, NodeId, Object, ObjectEvent, Origin, Stmt, StmtKind, Symbolic, ThreadNumber, Value,
+};
+use crate::dataflow::forward::{Added, Cycles, Forward, Keep, walk};
+use crate::nodes::Nodes;
+use crate::reuse::is_later;
+
+/// A late store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Late {
+    /// Its thread.
+    pub thread: ThreadNumber,
+    /// Where it is.
+    pub span: Span,
+    /// Whether it may store an undefined value.
+    pub undefined: bool,
+}
+
+/// The late stores of a program: the result of the analysis.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LateStores {
+    /// The late stores to the places of each class, by representative node, in the order of the threads.
+    pub stores: FxHashMap<NodeId, Vec<Late>>,
+    /// The threads that free memory which a later allocation, or the stack of a later thread, may contain.
+    pub given_out: FxHashSet<ThreadNumber>,
+    /// The statements in an atomic section that end the lifetime of an object. Buffers do not change during a section.
+    pub in_section: FxHashSet<Span>,
+}
+
+impl LateStores {
+    /// Finds the late stores of a program. The code is the same afterwards, unless it is time to stop.
+    pub fn of(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) -> Self {
+        let (mut late, mut allocates, mut frees) = (LateStores::default(), Vec::new(), Vec::new());
+        let Core { threads, objects, .. } = core;
+        let any_late_thread = threads.iter().any(|thread| thread.late);
+        for (number, thread) in (0..).map(ThreadNumber).zip(threads) {
+            let mut analysis = Analysis {
+                objects,
+                nodes,
+                thread: number,
+                late: &mut late,
+                indivisible: false,
+                allocates: false,
+                frees: false,
+                again: false,
+                changed: true,
+            };
+            let mut cycles = Cycles::default();
+            while std::mem::take(&mut analysis.changed) && !stop.now() {
+                walk(&mut thread.code, Facts::default(), &mut analysis, &mut cycles, stop);
+            }
+            let Analysis { allocates: any, frees: some, again, .. } = analysis;
+            allocates.push(any);
+            frees.push(some);
+            if again {
+                late.given_out.insert(number);
+            }
+        }
+        for (freeing, _) in (0..).zip(&frees).filter(|(_, frees)| **frees) {
+            let elsewhere = (0..).zip(&allocates).any(|(other, allocates)| *allocates && other != freeing);
+            if elsewhere || any_late_thread {
+                late.given_out.insert(ThreadNumber(freeing));
+            }
+        }
+        late
+    }
+}
+
+#[derive(Clone, Default)]
+struct Facts {
+    /// The stores that may be in the buffer and that no later store has overtaken.
+    buffered: FxHashSet<(NodeId, Late)>,
+    /// Whether the thread may have freed memory.
+    freed: bool,
+    /// Whether the thread may be in an atomic section.
+    section: bool,
+}
+
+struct Analysis<'a> {
+    objects: &'a [Object],
+    nodes: &'a Nodes,
+    thread: ThreadNumber,
+    late: &'a mut LateStores,
+    /// Whether the walk is in an indivisible step, whose stores reach memory at once.
+    indivisible: bool,
+    /// Whether the thread allocates memory, other than before any object is freed.
+    allocates: bool,
+    /// Whether the thread frees memory.
+    frees: bool,
+    /// Whether the thread may allocate memory after it has freed some.
+    again: bool,
+    changed: bool,
+}
+
+impl Analysis<'_> {
+    /// Whether a store to this place may be a store to an object whose lifetime another thread ends.
+    fn is_foreign(&self, place: &Location) -> bool {
+        match place.base {
+            Base::Pointed(..) => true,
+            Base::Object(object) => match self.objects[object.0 as usize].origin {
+                Origin::Global => false,
+                Origin::Local(thread) => thread != self.thread,
+                Origin::Heap { .. } => true,
+            },
+        }
+    }
+}
+
+/// Whether a value may be a copy of an undefined value.
+fn may_be_undefined(value: &Value) -> bool {
+    matches!(value, Value::Register(_) | Value::If(..))
+}
+
+impl Forward<Symbolic> for Analysis<'_> {
+    type Facts = Facts;
+
+    const ITERATES: bool = true;
+
+    fn join(&self, mut one: Facts, other: Facts) -> Facts {
+        one.buffered.extend(other.buffered);
+        one.freed |= other.freed;
+        one.section |= other.section;
+        one
+    }
+
+    fn weaken(&mut self, kept: &mut Option<Facts>, by: &Facts) {
+        let Some(kept) = kept else {
+            self.changed = true;
+            *kept = Some(by.clone());
+            return;
+        };
+        let before = (kept.buffered.len(), kept.freed, kept.section);
+        kept.buffered.extend(&by.buffered);
+        kept.freed |= by.freed;
+        kept.section |= by.section;
+        self.changed |= before != (kept.buffered.len(), kept.freed, kept.section);
+    }
+
+    fn branch(&self, _: &Value, _: bool, facts: Facts) -> Option<Facts> {
+        Some(facts)
+    }
+
+    fn cost(&self, facts: &Option<Facts>) -> usize {
+        1 + facts.as_ref().map_or(0, |facts| facts.buffered.len())
+    }
+
+    fn rewrite(&mut self, statement: &mut Stmt, facts: &mut Option<Facts>, _: &mut Added<Symbolic>) -> Keep {
+        let Some(facts) = facts else { return Keep::Yes };
+        match &statement.kind {
+            StmtKind::Atomic(_) => {
+                self.indivisible = true;
+                facts.buffered.clear();
+            }
+            StmtKind::Store(place, value, _) if !self.indivisible => {
+                for (node, late) in facts.buffered.drain() {
+                    let found = self.late.stores.entry(node).or_default();
+                    if !found.contains(&late) {
+                        found.push(late);
+                    }
+                }
+                if self.is_foreign(place) {
+                    let (thread, span) = (self.thread, statement.span);
+                    let late = Late { thread, span, undefined: may_be_undefined(value) };
+                    facts.buffered.insert((self.nodes.find(place.node), late));
+                }
+            }
+            StmtKind::Special(ObjectEvent::Free(..) | ObjectEvent::End(_))
+                if facts.section || self.indivisible =>
+            {
+                self.late.in_section.insert(statement.span);
+            }
+            _ => {}
+        }
+        Keep::Yes
+    }
+
+    fn rewritten(&mut self, statement: &mut Stmt) {
+        if matches!(statement.kind, StmtKind::Atomic(_)) {
+            self.indivisible = false;
+        }
+    }
+
+    fn transfer(&mut self, kind: &StmtKind, mut facts: Facts) -> Option<Facts> {
+        match kind {
+            StmtKind::Update { .. } | StmtKind::Fence | StmtKind::StoreFence => facts.buffered.clear(),
+            StmtKind::Lock | StmtKind::Unlock => {
+                facts.buffered.clear();
+                facts.section = *kind == StmtKind::Lock;
+            }
+            StmtKind::Special(ObjectEvent::Free(..)) => {
+                self.frees = true;
+                facts.freed = true;
+            }
+            StmtKind::Special(ObjectEvent::Allocate(_, object))
+                if is_later(self.objects[object.0 as usize].origin) =>
+            {
+                self.allocates = true;
+                self.again |= facts.freed;
+            }
+            _ => {}
+        }
+        Some(facts)
+    }
+}
