@@ -37,7 +37,13 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { heap: 4, reuse: Reuse::Never, waiting_is_a_step: true, suppositions_wait: true, late_stores: true }
+        Options {
+            heap: 4,
+            reuse: Reuse::Never,
+            waiting_is_a_step: true,
+            suppositions_wait: true,
+            late_stores: true,
+        }
     }
 }
 
@@ -91,7 +97,8 @@ pub fn translate(
     stop.or_go_on()?;
     simplify(&mut core, &nodes, !options.suppositions_wait, stop);
     stop.or_go_on()?;
-    let late = if options.late_stores { LateStores::of(&mut core, &nodes, stop) } else { LateStores::default() };
+    let late =
+        if options.late_stores { LateStores::of(&mut core, &nodes, stop) } else { LateStores::default() };
     stop.or_go_on()?;
     let (file, plain, facts) = to_fw(&core, nodes, late, sources, Options { reuse, ..options }, stop)?;
     Ok(Translated { file, plain, facts, calls: core.calls, warnings: core.warnings })

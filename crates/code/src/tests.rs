@@ -13,8 +13,8 @@ use fencewright_program::{BinaryOp, MemoryModel, Program, Span};
 use fencewright_text::{SourceFile, Stop};
 
 use crate::core::*;
-use crate::nodes::Nodes;
 use crate::late_stores::LateStores;
+use crate::nodes::Nodes;
 use crate::pipeline::{Options, to_fw};
 
 fn ty(kind: TypeKind) -> Type {

@@ -110,7 +110,8 @@ impl Resolver<'_> {
         let (Some(&first), Some(&last)) = (starts.first(), starts.last()) else { return Vec::new() };
         let mut found: Vec<Tested> = Vec::new();
         let ends = self.layout.scalars_of(class, last, elements);
-        let mut cells: Vec<_> = self.layout.scalars_of(class, first, elements).into_iter().zip(ends).collect();
+        let mut cells: Vec<_> =
+            self.layout.scalars_of(class, first, elements).into_iter().zip(ends).collect();
         cells.sort_unstable();
         for ((class, number), (_, at_end)) in cells {
             if self.layout.late_to(class, self.thread).next().is_none() {

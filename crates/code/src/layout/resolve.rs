@@ -111,9 +111,9 @@ pub(crate) struct Resolver<'a> {
 struct Resolved {
     class: usize,
     number: Term,
-    /// The condition that the pointer at which the path starts is null, and the offset of the part in bytes, which is its address in that case.
-    /// This is `None` if the path does not start at a pointer that may be null.
-    of_null: Option<(Term, i64)>,
+    /// For an address: conditions under which it is a small number, with that number. If the pointer at which the path starts is null, the address is
+    /// the offset of the part in bytes; if the pointer comes from `container_of` for null, it is the offset of the part from the member.
+    of_null: Vec<(Term, i64)>,
 }
 
 impl<'a> Resolver<'a> {

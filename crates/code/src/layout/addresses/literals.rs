@@ -69,7 +69,8 @@ impl Resolver<'_> {
     pub(crate) fn no_literal(&mut self, class: usize, number: &Term) {
         let of = &self.layout.classes[class];
         let is_literal = |piece: &&Piece| self.is_literal(piece.of.object);
-        let literals: Runs = of.pieces.iter().filter(is_literal).map(|piece| (piece.low, piece.high)).collect();
+        let literals: Runs =
+            of.pieces.iter().filter(is_literal).map(|piece| (piece.low, piece.high)).collect();
         let holds = Term::unary(UnaryOp::Not, among(&literals, number));
         if holds.number() != Some(1) {
             let claims = Claims::one(&holds, About::Said(LITERAL_WRITTEN.into()), None);

@@ -76,10 +76,9 @@ impl<'a> Resolver<'a> {
     fn address(&mut self, place: &Location) -> Term {
         let Some(resolved) = self.place(place, false) else { return Term::Number(0) };
         let address = resolved.number.times(self.layout.classes[resolved.class].scale);
-        match resolved.of_null {
-            Some((is_null, offset)) => Term::choice(is_null, Term::Number(offset), address),
-            None => address,
-        }
+        let of_null = resolved.of_null.into_iter();
+        of_null
+            .fold(address, |address, (is_null, offset)| Term::choice(is_null, Term::Number(offset), address))
     }
 
     /// Pointer arithmetic, with a check that the result stays in the array or is one past its end.
