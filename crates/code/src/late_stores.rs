@@ -35,6 +35,15 @@ pub(crate) struct Late {
     pub undefined: bool,
 }
 
+/// Why the buffers of other threads do not change at a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// It is in an atomic section, so that they change after the end of the section.
+    Section,
+    /// It is in an indivisible step, or on some paths in an atomic section and on others not.
+    Otherwise,
+}
+
 /// The late stores of a program: the result of the analysis.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LateStores {
@@ -42,15 +51,24 @@ pub(crate) struct LateStores {
     pub stores: FxHashMap<NodeId, Vec<Late>>,
     /// The threads that free memory which a later allocation, or the stack of a later thread, may contain.
     pub given_out: FxHashSet<ThreadNumber>,
-    /// The statements in an atomic section that end the lifetime of an object. Buffers do not change during a section.
-    pub in_section: FxHashSet<Span>,
+    /// The statements that end the lifetime of an object where the buffers of other threads do not change.
+    pub held: FxHashMap<Span, Held>,
 }
 
 impl LateStores {
     /// Finds the late stores of a program. The code is the same afterwards, unless it is time to stop.
     pub fn of(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) -> Self {
-        let (mut late, mut allocates, mut frees) = (LateStores::default(), Vec::new(), Vec::new());
+        let (mut late, mut frees) = (LateStores::default(), Vec::new());
         let Core { threads, objects, .. } = core;
+        // Not all of these allocations have statements: `main` may have executed some at translation time after it created threads.
+        let allocating: FxHashSet<ThreadNumber> = objects
+            .iter()
+            .filter(|object| is_later(object.origin))
+            .filter_map(|object| match object.origin {
+                Origin::Heap { thread, .. } => Some(thread),
+                _ => None,
+            })
+            .collect();
         let any_late_thread = threads.iter().any(|thread| thread.late);
         for (number, thread) in (0..).map(ThreadNumber).zip(threads) {
             let mut analysis = Analysis {
@@ -59,26 +77,25 @@ impl LateStores {
                 thread: number,
                 late: &mut late,
                 indivisible: false,
-                allocates: false,
+                allocations: FxHashSet::default(),
                 frees: false,
                 again: false,
                 changed: true,
             };
             let mut cycles = Cycles::default();
             while std::mem::take(&mut analysis.changed) && !stop.now() {
-                walk(&mut thread.code, Facts::default(), &mut analysis, &mut cycles, stop);
+                let start = Facts { outside: true, ..Facts::default() };
+                walk(&mut thread.code, start, &mut analysis, &mut cycles, stop);
             }
-            let Analysis { allocates: any, frees: some, again, .. } = analysis;
-            allocates.push(any);
+            let Analysis { frees: some, again, .. } = analysis;
             frees.push(some);
             if again {
                 late.given_out.insert(number);
             }
         }
-        for (freeing, _) in (0..).zip(&frees).filter(|(_, frees)| **frees) {
-            let elsewhere = (0..).zip(&allocates).any(|(other, allocates)| *allocates && other != freeing);
-            if elsewhere || any_late_thread {
-                late.given_out.insert(ThreadNumber(freeing));
+        for (freeing, _) in (0..).map(ThreadNumber).zip(&frees).filter(|(_, frees)| **frees) {
+            if any_late_thread || allocating.iter().any(|other| *other != freeing) {
+                late.given_out.insert(freeing);
             }
         }
         late
@@ -92,7 +109,9 @@ struct Facts {
     /// Whether the thread may have freed memory.
     freed: bool,
     /// Whether the thread may be in an atomic section.
-    section: bool,
+    inside: bool,
+    /// Whether the thread may be outside of atomic sections.
+    outside: bool,
 }
 
 struct Analysis<'a> {
@@ -102,8 +121,8 @@ struct Analysis<'a> {
     late: &'a mut LateStores,
     /// Whether the walk is in an indivisible step, whose stores reach memory at once.
     indivisible: bool,
-    /// Whether the thread allocates memory, other than before any object is freed.
-    allocates: bool,
+    /// The positions of the allocations seen so far.
+    allocations: FxHashSet<Span>,
     /// Whether the thread frees memory.
     frees: bool,
     /// Whether the thread may allocate memory after it has freed some.
@@ -138,7 +157,8 @@ impl Forward<Symbolic> for Analysis<'_> {
     fn join(&self, mut one: Facts, other: Facts) -> Facts {
         one.buffered.extend(other.buffered);
         one.freed |= other.freed;
-        one.section |= other.section;
+        one.inside |= other.inside;
+        one.outside |= other.outside;
         one
     }
 
@@ -148,11 +168,13 @@ impl Forward<Symbolic> for Analysis<'_> {
             *kept = Some(by.clone());
             return;
         };
-        let before = (kept.buffered.len(), kept.freed, kept.section);
+        let size = |facts: &Facts| (facts.buffered.len(), facts.freed, facts.inside, facts.outside);
+        let before = size(kept);
         kept.buffered.extend(&by.buffered);
         kept.freed |= by.freed;
-        kept.section |= by.section;
-        self.changed |= before != (kept.buffered.len(), kept.freed, kept.section);
+        kept.inside |= by.inside;
+        kept.outside |= by.outside;
+        self.changed |= before != size(kept);
     }
 
     fn branch(&self, _: &Value, _: bool, facts: Facts) -> Option<Facts> {
@@ -184,9 +206,24 @@ impl Forward<Symbolic> for Analysis<'_> {
                 }
             }
             StmtKind::Special(ObjectEvent::Free(..) | ObjectEvent::End(_))
-                if facts.section || self.indivisible =>
+                if facts.inside || self.indivisible =>
             {
-                self.late.in_section.insert(statement.span);
+                let held = match facts.outside || self.indivisible {
+                    true => Held::Otherwise,
+                    false => Held::Section,
+                };
+                let known = self.late.held.entry(statement.span).or_insert(held);
+                if held == Held::Otherwise {
+                    *known = held;
+                }
+            }
+            _ => {}
+        }
+        match &statement.kind {
+            StmtKind::Special(ObjectEvent::Allocate(..)) => _ = self.allocations.insert(statement.span),
+            // `realloc` may return the memory of the old object, which it frees last here.
+            StmtKind::Special(ObjectEvent::Free(..)) => {
+                self.again |= self.allocations.contains(&statement.span);
             }
             _ => {}
         }
@@ -204,7 +241,8 @@ impl Forward<Symbolic> for Analysis<'_> {
             StmtKind::Update { .. } | StmtKind::Fence | StmtKind::StoreFence => facts.buffered.clear(),
             StmtKind::Lock | StmtKind::Unlock => {
                 facts.buffered.clear();
-                facts.section = *kind == StmtKind::Lock;
+                facts.inside = *kind == StmtKind::Lock;
+                facts.outside = !facts.inside;
             }
             StmtKind::Special(ObjectEvent::Free(..)) => {
                 self.frees = true;
@@ -213,7 +251,6 @@ impl Forward<Symbolic> for Analysis<'_> {
             StmtKind::Special(ObjectEvent::Allocate(_, object))
                 if is_later(self.objects[object.0 as usize].origin) =>
             {
-                self.allocates = true;
                 self.again |= facts.freed;
             }
             _ => {}

@@ -14,11 +14,11 @@ use fencewright_front_end::facts::Kind;
 use fencewright_program::{BinaryOp, Span};
 use fencewright_text::{Diagnostic, Stop};
 use numbering::signed;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::{Core, NodeId, ObjectEvent, ObjectId, StmtKind, Strangers, ThreadNumber, each_statement};
 use crate::flat::Term;
-use crate::late_stores::{Late, LateStores};
+use crate::late_stores::{Held, Late, LateStores};
 use crate::layout::addresses::{Order, Piece, WayBack};
 use crate::layout::uses::{Use, Uses};
 use crate::nodes::{Nodes, Shape};
@@ -48,7 +48,7 @@ pub struct Layout {
     /// As in [`LateStores`].
     pub(crate) given_out: FxHashSet<ThreadNumber>,
     /// As in [`LateStores`].
-    pub(crate) in_section: FxHashSet<Span>,
+    pub(crate) held: FxHashMap<Span, Held>,
 }
 
 /// A points-to class of places.
@@ -155,7 +155,7 @@ impl Layout {
             ways_back: Vec::new(),
             late: HashMap::new(),
             given_out: late.given_out,
-            in_section: late.in_section,
+            held: late.held,
         };
         layout.find_classes(core, nodes, &uses);
         layout.find_objects(core, nodes, options)?;

@@ -191,7 +191,7 @@ impl Resolver<'_> {
                 Term::Number(gone.into()),
             )));
             if gone {
-                let tests = self.test_ended(object);
+                let tests = self.test_ended(object, marks);
                 self.out.extend(tests);
             }
         }
@@ -201,14 +201,17 @@ impl Resolver<'_> {
     fn give_back(&mut self, class: usize, number: Term) {
         let marks = self.marks(class, Mark::Freed);
         let kept = self.step(StepKind::Special(CellEvent::Set(marks, number.clone(), Term::Number(1))));
-        let tests = self.test_freed(class, &number);
+        let tests = self.test_freed(class, &number, marks);
         let Some(returned) = self.layout.passed_from(class, self.thread) else {
             self.out.push(kept);
             return self.out.extend(tests);
         };
         let cell = self.returned(returned, number.clone());
         let mut given = vec![self.pass(class, number)];
-        given.extend(tests.iter().cloned());
+        // In an atomic section, only memory that stays with this thread is tested, because other threads may use it before the test.
+        if !self.layout.held.contains_key(&self.span) {
+            given.extend(tests.iter().cloned());
+        }
         // With this fence, the thread that takes the object also sees the stores before the store to the flag.
         given.push(self.step(StepKind::StoreFence));
         given.push(self.step(StepKind::Store(cell, Term::Number(1), Access::Own)));

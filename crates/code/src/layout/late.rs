@@ -5,14 +5,16 @@
 //! another thread has reached memory in between, the value has changed. Each late store does so in some execution, because what is in a buffer may
 //! reach memory at any time. Which cell is tested is a nondeterministic choice. A late store may itself store an undefined value; for such cells
 //! the number 0 is tried as well.
+//!
+//! In an atomic section no buffer changes, so the cell is read again after the section, if the object has not been allocated again by then.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use fencewright_program::BinaryOp;
 
-use crate::core::{Access, ObjectId, ThreadNumber};
+use crate::core::{Access, ObjectId, Register, ThreadNumber};
 use crate::flat::{Cell, Step, StepKind, Term, UNDEFINED};
-use crate::late_stores::Late;
+use crate::late_stores::{Held, Late};
 use crate::layout::classes::Layout;
 use crate::layout::resolve::Resolver;
 
@@ -24,6 +26,23 @@ struct Tested {
     width: i64,
     base: i64,
     last: i64,
+}
+
+/// A test that waits for the end of an atomic section.
+pub(crate) struct Postponed {
+    /// The register that says whether the test has begun.
+    begun: Register,
+    /// The condition that the object has not been allocated again.
+    is_gone: Term,
+    /// The rest of the test.
+    rest: Vec<Step>,
+}
+
+/// Where a test takes place: the object, its marks, and its number.
+#[derive(Clone, Copy)]
+struct Tests<'a> {
+    marks: usize,
+    start: &'a Term,
 }
 
 impl Layout {
@@ -58,7 +77,7 @@ impl Layout {
 
 impl Resolver<'_> {
     /// The steps that test for late stores to an allocated object of this class, which this thread has just freed.
-    pub(super) fn test_freed(&mut self, class: usize, start: &Term) -> Vec<Step> {
+    pub(super) fn test_freed(&mut self, class: usize, start: &Term, marks: usize) -> Vec<Step> {
         if !self.layout.given_out.contains(&self.thread) {
             return Vec::new();
         }
@@ -68,7 +87,7 @@ impl Resolver<'_> {
         for placed in of_class {
             let starts: Vec<i64> =
                 (0..placed.times as i64).map(|time| placed.first + time * placed.stride).collect();
-            let here: Vec<Step> = self.tests(class, &starts, placed.elements, start);
+            let here: Vec<Step> = self.tests(class, &starts, placed.elements, Tests { marks, start });
             if here.is_empty() {
                 continue;
             }
@@ -84,18 +103,19 @@ impl Resolver<'_> {
     }
 
     /// The steps that test for late stores to a local variable of this thread, whose lifetime has just ended.
-    pub(super) fn test_ended(&mut self, object: ObjectId) -> Vec<Step> {
+    pub(super) fn test_ended(&mut self, object: ObjectId, marks: usize) -> Vec<Step> {
         let placed = self.layout.placed(object);
-        self.tests(placed.class, &[placed.first], 1, &Term::Number(placed.first))
+        let start = &Term::Number(placed.first);
+        self.tests(placed.class, &[placed.first], 1, Tests { marks, start })
     }
 
     /// The tests for an object that has one of several numbers.
-    fn tests(&mut self, class: usize, starts: &[i64], elements: u64, start: &Term) -> Vec<Step> {
+    fn tests(&mut self, class: usize, starts: &[i64], elements: u64, on: Tests<'_>) -> Vec<Step> {
         let mut ways = Vec::new();
         for tested in self.tested(class, starts, elements) {
-            ways.push(self.test(tested, start, UNDEFINED));
+            ways.push(self.test(tested, on, UNDEFINED));
             if self.layout.late_to(tested.class, self.thread).any(|late| late.undefined) {
-                ways.push(self.test(tested, start, 0));
+                ways.push(self.test(tested, on, 0));
             }
         }
         match ways.len() {
@@ -133,9 +153,17 @@ impl Resolver<'_> {
         found
     }
 
-    fn test(&mut self, tested: Tested, start: &Term, value: i64) -> Vec<Step> {
+    fn test(&mut self, tested: Tested, on: Tests<'_>, value: i64) -> Vec<Step> {
         let Tested { class, width, base, last } = tested;
         let mut steps = Vec::new();
+        let held = self.layout.held.get(&self.span).copied();
+        let mut start = on.start.clone();
+        if held == Some(Held::Section) {
+            // The registers that the number of the object depends on may change before the end of the section.
+            let object = self.register("object", 0);
+            steps.push(self.step(StepKind::Assign(object, start)));
+            start = Term::Register(object);
+        }
         let mut number = start.clone().times(width).plus(base);
         if width == 0 {
             number = Term::Number(base);
@@ -149,19 +177,48 @@ impl Resolver<'_> {
         let cell = Cell { class, index };
         let there = self.register("there", 0);
         steps.push(self.step(StepKind::Store(cell.clone(), Term::Number(value), Access::Own)));
-        steps.push(self.step(StepKind::Load(there, cell, Access::Own)));
+        let mut rest = vec![self.step(StepKind::Load(there, cell, Access::Own))];
         let there = Term::Register(there);
         let mut changed = there.clone().with(BinaryOp::Ne, UNDEFINED);
         if value != UNDEFINED {
             changed = there.clone().with(BinaryOp::Eq, UNDEFINED).or(there.with(BinaryOp::Ne, value));
         }
-        // In an atomic section no buffer changes, so the test cannot find the store.
-        if self.layout.in_section.contains(&self.span) {
+        if held == Some(Held::Otherwise) {
             changed = Term::Number(1);
         }
         let text = self.too_late(class);
-        steps.push(self.step(StepKind::Beyond(changed, text)));
+        rest.push(self.step(StepKind::Beyond(changed, text)));
+        match held {
+            Some(Held::Section) => {
+                let begun = self.register("tested", 0);
+                steps.push(self.step(StepKind::Assign(begun, Term::Number(1))));
+                let is_gone = Term::Element(on.marks, Box::new(start));
+                self.postponed.push(Postponed { begun, is_gone: is_gone.with(BinaryOp::Eq, 1), rest });
+            }
+            _ => steps.extend(rest),
+        }
         steps
+    }
+
+    /// Inserts the postponed tests behind all ends of atomic sections.
+    pub(super) fn test_after_sections(&mut self, code: &mut Vec<Step>) {
+        if self.postponed.is_empty() {
+            return;
+        }
+        let mut done = Vec::with_capacity(code.len());
+        for mut step in std::mem::take(code) {
+            step.kind.blocks_mut().for_each(|block| self.test_after_sections(block));
+            let is_end = step.kind == StepKind::Unlock;
+            done.push(step);
+            if is_end {
+                for Postponed { begun, is_gone, rest } in &self.postponed {
+                    let is_tested = Term::Register(*begun).with(BinaryOp::Eq, 1).and(is_gone.clone());
+                    done.push(self.step(StepKind::If(is_tested, rest.clone(), Vec::new())));
+                    done.push(self.step(StepKind::Assign(*begun, Term::Number(0))));
+                }
+            }
+        }
+        *code = done;
     }
 
     fn too_late(&self, class: usize) -> String {

@@ -22,6 +22,7 @@ use crate::flat::{
     Violation, Waiting, Wrong,
 };
 use crate::layout::classes::Layout;
+use crate::layout::late::Postponed;
 use crate::nodes::Nodes;
 use crate::pipeline::Options;
 
@@ -67,8 +68,10 @@ pub fn resolve(
             out: Vec::new(),
             span: thread.span,
             errors: Vec::new(),
+            postponed: Vec::new(),
         };
-        let code = resolver.block(&thread.code);
+        let mut code = resolver.block(&thread.code);
+        resolver.test_after_sections(&mut code);
         errors.extend(resolver.errors);
         let (registers, arrays) = (resolver.registers, resolver.arrays);
         threads.push(Thread { name: thread.name.clone(), registers, arrays, code, span: thread.span });
@@ -104,6 +107,8 @@ pub(crate) struct Resolver<'a> {
     pub(crate) out: Vec<Step>,
     pub(crate) span: Span,
     pub(crate) errors: Vec<Diagnostic>,
+    /// The tests for late stores that wait for the end of an atomic section.
+    pub(crate) postponed: Vec<Postponed>,
 }
 
 /// A place as class and number.

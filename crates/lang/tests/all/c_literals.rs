@@ -8,7 +8,7 @@ use crate::verdicts::{HEADERS, assertions, memory};
 
 fn main_does(body: &str) -> String {
     format!(
-        "int nondet(void); int __VERIFIER_nondet_int(void); char buffer[4];\nint main(void) {{ {body} return 0; }}\n"
+        "int nondet(void); _Bool __VERIFIER_nondet_bool(void); char buffer[4];\nint main(void) {{ {body} return 0; }}\n"
     )
 }
 
@@ -43,7 +43,7 @@ fn equal_literals_may_be_one_object() {
         "const char *a = \"abc\", *b = \"abc\"; if (a < b) assert(0);",
         "const char *a = \"abc\", *b = \"c\"; assert((uintptr_t)a + 2 != (uintptr_t)b);",
         "const char *names[] = { \"a\", \"b\", \"a\" }; assert(names[0] != names[2]);",
-        "const char *a = \"abc\", *b = \"xbc\", *p = __VERIFIER_nondet_int() ? a : b; assert(p != \"abc\");",
+        "const char *a = \"abc\", *b = \"xbc\", *p = __VERIFIER_nondet_bool() ? a : b; assert(p != \"abc\");",
     ] {
         open(body);
     }
@@ -68,11 +68,11 @@ fn other_comparisons_of_literals_are_decided() {
 fn literals_are_not_written() {
     for body in [
         "char *p = \"abc\"; p[0] = 'x';",
-        "char *p = __VERIFIER_nondet_int() ? buffer : \"abc\"; p[1] = 'x';",
-        "char *p = __VERIFIER_nondet_int() ? buffer : \"abc\"; __sync_fetch_and_add(p, 1);",
+        "char *p = __VERIFIER_nondet_bool() ? buffer : \"abc\"; p[1] = 'x';",
+        "char *p = __VERIFIER_nondet_bool() ? buffer : \"abc\"; __sync_fetch_and_add(p, 1);",
     ] {
         memory(&main_does(body), "uuu");
     }
-    holds("char *p = __VERIFIER_nondet_int() ? buffer : \"abc\"; if (p == buffer) p[0] = 'x';");
+    holds("char *p = __VERIFIER_nondet_bool() ? buffer : \"abc\"; if (p == buffer) p[0] = 'x';");
     holds("char own[] = \"abc\"; own[0] = 'x'; assert(own[0] == 'x' && own[1] == 'b');");
 }
