@@ -15,17 +15,18 @@
 //!
 //! * (e) in `g s` the image of e has the value that e has in s; or, if e is the number of a thread, this value with x and y exchanged.
 //!
-//! (e) holds for a constant, which is exchanged if it is a number of a thread; for a register, which has an image only if its content is (or is not)
-//! the number of a thread as required of e; by induction, for any operator on values that are not numbers of threads; for `==` and `!=` between two
-//! numbers of threads, because exchanging x and y is injective; and for a comparison of a number of a thread with a constant if x and y compare alike
-//! with that constant. Everything else, such as `<` between numbers of threads or `+` on them, has no image, and the exchange is rejected. By (e),
-//! and because the ranges and array bounds that numbers of threads are checked against contain both x and y or neither, an operation has in s the
-//! same effect as its image in `g s`: both are enabled or neither is, both fault or neither does, and the results of the operation are mapped to
+//! (e) holds for a constant, which is exchanged if it is a number of a thread. It holds for a register, which has an image only if it is known to
+//! hold a number of a thread where e has to be one, and known to hold something else where e must not be one. It holds by induction for any operator
+//! on values that are not numbers of threads; for `==` and `!=` between two numbers of threads, because exchanging x and y is injective; and for a
+//! comparison of a number of a thread with a constant if x and y compare alike with that constant. Everything else, such as `<` between numbers of
+//! threads or `+` on them, has no image, and the exchange is rejected.
+//!
+//! By (e), and because the ranges and array bounds that numbers of threads are checked against contain both x and y or neither, an operation has in s
+//! the same effect as its image in `g s`: both are enabled or neither is, both fault or neither does, and the results of the operation are mapped to
 //! those of its image. Fences, flushes and the lock treat all threads alike. Initial states are mapped to initial states, because initial values are
 //! compared in the same way. A property has the same truth value in `g s` as in s, because its image is the property up to the order of conjunctions
 //! and disjunctions. So g has the properties (a), (b) and (c) of a symmetry in [`symmetry`](crate::symmetry). All permutations that exchanges
 //! generate have them, too, and the proof there shows that one state of each orbit is enough.
-//!
 //! One register may hold the number of a thread at one location and something else at another. So a register has a *kind* at each location: whether
 //! it holds the number of a thread there. The check follows an edge operation by operation: after the edge, the kinds must be those of its target
 //! location; and before each operation, which may fault, they must be those of the fault location. Registers that are *dead* at a location have no
@@ -46,7 +47,7 @@ use crate::symmetry::same;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Family {
-    /// The threads.
+    /// The threads that may be exchanged, by their indices in the program.
     pub threads: Vec<u32>,
     /// The number of each of these threads, in the same order.
     pub numbers: Vec<i64>,
@@ -252,7 +253,7 @@ impl Exchange<'_> {
     }
 
     /// In an atomic step that waits for an empty buffer, sorts adjacent stores of constants to constant addresses by cell. Their order is
-    /// unobservable, because all stores of such a step reach memory at once.
+    /// unobservable, because all stores of such a step reach memory in one step.
     fn ordered(&self, thread: &Thread, mut action: Action) -> Action {
         let constant = |op: &Op| match op {
             Op::Store(Address { variable, index }, Expr::Const(_)) => match index {

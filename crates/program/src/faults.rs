@@ -137,7 +137,8 @@ impl Program {
         }
     }
 
-    /// The given bounds, without some that the value certainly satisfies.
+    /// The given bounds, without those that the value satisfies by its form alone: a constant within the bounds, or a register, which over the
+    /// naturals is never negative. A sufficient condition only, so bounds that always hold may remain.
     pub fn doubtful(&self, bounds: Bounds, value: &Expr<RegisterId>) -> Bounds {
         match (value.constant(), value) {
             (Some(v), _) if bounds.contains(v) => Bounds::ANY,
@@ -151,7 +152,7 @@ impl Program {
         both(value.defined(), self.doubtful(bounds, value).condition(value))
     }
 
-    /// The condition that an index is defined and lies in its array; `None` if that is certain. An index outside an open array is no fault.
+    /// The condition that an index is defined and lies in its array; `None` if that is certain. An index outside an open array is not a fault.
     fn in_array(&self, address: &Address) -> Option<Expr<RegisterId>> {
         let variable = &self.variables[address.variable.index()];
         let (Some(index), Some(range)) = (&address.index, variable.indices) else { return None };

@@ -11,7 +11,7 @@ use crate::span::Span;
 /// A memory model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MemoryModel {
-    /// Sequential consistency: a store reaches memory at once.
+    /// Sequential consistency: a store reaches memory immediately.
     Sc,
     /// Total store order (x86): one first-in first-out buffer for each thread.
     Tso,
@@ -71,7 +71,7 @@ impl Range {
 pub enum Init {
     /// This value.
     Value(i64),
-    /// Any value of the range, or any value at all.
+    /// Any value of the range; without a range, any value of the data domain.
     Any(Option<Range>),
 }
 
@@ -118,7 +118,7 @@ pub struct Program {
     pub numbers: Numbers,
     /// Shared variables; they occupy consecutive memory cells, in order.
     pub variables: Vec<Variable>,
-    /// The threads.
+    /// The threads; a `ThreadId` is an index into this list.
     pub threads: Vec<Thread>,
     /// The properties that the source states.
     pub properties: Vec<Property>,
@@ -226,9 +226,9 @@ pub struct Location {
     pub labels: Vec<String>,
     /// The statement that starts here, if any.
     pub span: Option<Span>,
-    /// Start of the edges that leave it: `edges[first_edge..last_edge]` of the thread.
+    /// The index of the first edge that leaves the location. The edges that leave it are `edges[first_edge..last_edge]` of the thread.
     pub first_edge: u32,
-    /// End of the edges that leave it.
+    /// The index after the last edge that leaves the location.
     pub last_edge: u32,
 }
 
@@ -271,7 +271,7 @@ pub enum Action {
 /// An operation that may also occur inside an atomic step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// No effect.
+    /// No effect; the step only changes the control location.
     Skip,
     /// `register := value`.
     Assign(RegisterId, Expr<RegisterId>),

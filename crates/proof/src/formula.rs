@@ -10,9 +10,9 @@ use num_traits::{One, Signed, Zero};
 /// A sum of variables times coefficients, plus a constant. A variable is identified by a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sum<N = BigInt> {
-    /// Variables with their coefficients. In an [`Atom`]: sorted by variable, without zeros.
+    /// Variables with their coefficients. In an [`Atom`]: sorted by variable, without zero coefficients.
     pub terms: Vec<(u32, N)>,
-    /// The constant.
+    /// The constant term.
     pub constant: N,
 }
 
@@ -153,7 +153,7 @@ impl Formulas {
         self.add(Formula::compared(sum, relation))
     }
 
-    /// A truth value.
+    /// The formula that is always true, or always false if `value` is false.
     pub fn truth(&mut self, value: bool) -> FormulaId {
         self.add(Formula::Truth(value))
     }

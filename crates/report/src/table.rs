@@ -12,7 +12,7 @@ use crate::json::line;
 use crate::text::{count, seconds};
 use crate::words::{Source, grouped};
 
-/// Minimum width of the column of properties.
+/// Minimum width of the column of properties, in characters.
 const PROPERTY: usize = 16;
 
 /// One answer, or an error.
@@ -143,7 +143,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Counts a row.
+    /// Adds a row to the counts by verdict.
     pub fn count(&mut self, row: &Row) {
         match row.verdict {
             "safe" => self.safe += 1,

@@ -24,7 +24,7 @@ use crate::words::{self, Source, grouped, shortened};
 const MOST_ROWS: usize = 400;
 /// Maximum number of explanations of an unknown verdict; further ones are only counted.
 const MOST_EXPLANATIONS: usize = 10;
-/// Minimum width of the column of statements; `MOST_COLUMNS` is the maximum.
+/// Minimum width of the column of statements, in characters; `MOST_COLUMNS` is the maximum.
 const FEWEST_COLUMNS: usize = 9;
 const MOST_COLUMNS: usize = 44;
 /// A program with more cells than this shows only those that have changed.

@@ -1,5 +1,5 @@
-//! Late stores: under PSO a store may still be in its buffer when another thread ends the lifetime of the object, because a later store has told that thread that it
-//! may. The answer is unknown exactly if nothing orders the two stores and the memory may be used again.
+//! Late stores: under PSO a store may still be in its buffer when another thread ends the lifetime of the object, because a later store has told
+//! that thread that it may. The answer is unknown exactly if nothing orders the two stores and the memory may be used again.
 
 use fencewright_executions::oracle::{Incomplete, explore};
 use fencewright_lang::options::Options;

@@ -139,12 +139,12 @@ pub fn is(flag: Address, value: i64, scratch: RegisterId) -> Vec<Op> {
     vec![Op::Load(scratch, flag), Op::Assume(equal)]
 }
 
-/// The address of a scalar.
+/// The address of a variable that is not an array.
 pub fn scalar(variable: VariableId) -> Address {
     Address { variable, index: None }
 }
 
-/// The constant 1.
+/// The value of a flag that is set.
 pub fn one() -> Expr<RegisterId> {
     Expr::Const(1)
 }

@@ -1,8 +1,8 @@
 //! An interpreter for these programs: explores all interleavings, with all choices of the allocator and all orders of addresses.
 //!
-//! Memory is a list of blocks. An allocation returns any free block, or a new one; a pointer is the index of a block, which is its real address. Under PSO each
-//! thread has a buffer for each location, and what leaves a buffer changes whatever is at this address by then. The interpreter shares no code with the translation
-//! of C.
+//! Memory is a list of blocks. An allocation returns any free block, or a new one; a pointer is the index of a block, which is its real address.
+//! Under PSO each thread has a buffer for each location, and what leaves a buffer changes whatever is at this address by then. The interpreter shares
+//! no code with the translation of C.
 
 use std::collections::HashSet;
 

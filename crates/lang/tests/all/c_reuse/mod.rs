@@ -1,5 +1,5 @@
-//! Reuse of freed memory: random C programs with `malloc`, `free`, comparisons of pointers and two threads. Their verdicts are compared with those of an interpreter
-//! whose memory is only a list of blocks that an allocation may return ([`interpret`]).
+//! Reuse of freed memory: random C programs with `malloc`, `free`, comparisons of pointers and two threads. Their verdicts are compared with those of
+//! an interpreter whose memory is only a list of blocks that an allocation may return ([`interpret`]).
 //!
 //! `FENCEWRIGHT_PROGRAMS=N` sets the number of programs; `FENCEWRIGHT_SEED=N` tests only the program with this seed, and prints it.
 
@@ -49,7 +49,8 @@ fn found(text: &str, model: MemoryModel) -> Result<Option<(Found, bool)>, String
     Ok(Some((found, decided)))
 }
 
-/// Compares the verdicts of translation and interpreter. After a violation of `memory` anything may happen, so assertions are compared only if there is none.
+/// Compares the verdicts of translation and interpreter. After a violation of `memory` anything may happen, so assertions are compared only if there
+/// is none.
 fn compare(program: &program::Program) -> Result<Outcome, String> {
     if program.is_ordered() && (program.allocates_in_loops() || program.allocations() > MOST_ORDERED) {
         return Ok(Outcome::Undecided);
@@ -67,8 +68,8 @@ fn compare(program: &program::Program) -> Result<Outcome, String> {
     }
 }
 
-/// Compares the verdicts under PSO. The translation may leave open what late stores do, but it finds every violation that they cause or is undecided, and finds no
-/// others.
+/// Compares the verdicts under PSO. The translation may leave open what late stores do, but it finds every violation that they cause or is undecided,
+/// and finds no others.
 fn compare_late(program: &program::Program) -> Result<Late, String> {
     if program.is_ordered() {
         return Ok(Late::Skipped);
