@@ -133,13 +133,19 @@ fn mark_strangers(kind: &StmtKind, has_containers: bool, nodes: &mut Nodes, poin
     kind.values(&mut |value| {
         value.each(&mut |part| {
             if let Value::Address(place) = part
-                && let Base::Pointed(_, node) = place.base
+                && let Base::Pointed(pointer, node) = &place.base
             {
-                let offset = nodes.offset(node, place.least_path());
+                let offset = nodes.offset(*node, place.least_path());
+                if let Value::Number(number) = **pointer
+                    && let address = number.wrapping_add(offset as i64)
+                    && address != 0
+                {
+                    found.push((place.node, Strangers::number(address)));
+                }
                 // A pointer may come from `container_of` for null. Then the member at the end of some start of the path is at null.
                 let starts = if has_containers { place.path.len() } else { 1 };
                 for start in 0..starts {
-                    let before = nodes.offset(node, place.least_path().take(start));
+                    let before = nodes.offset(*node, place.least_path().take(start));
                     if before != offset {
                         found.push((place.node, Strangers::number((offset - before) as i64)));
                     }

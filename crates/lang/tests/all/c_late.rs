@@ -210,7 +210,7 @@ fn late_stores_to_parts() {
 /// In an atomic section no store reaches memory, but after it.
 #[test]
 fn freed_in_an_atomic_section() {
-    let start = "void __VERIFIER_atomic_begin(void); void __VERIFIER_atomic_end(void);";
+    let start = "void __VERIFIER_atomic_begin(void); void __VERIFIER_atomic_end(void);\n";
     let wait = "while (!atomic_load(&done));";
     for (order, late) in [("relaxed", true), ("release", false)] {
         let work = format!("a->p = 1; atomic_store_explicit(&done, 1, memory_order_{order});");
