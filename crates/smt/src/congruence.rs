@@ -43,6 +43,8 @@ impl Solved {
 const MOST_VARIABLES: usize = 300;
 
 /// Factors for the equations `linear = 0` such that their weighted sum has no integer solution, and so neither have the equations.
+///
+/// `None` proves nothing: large systems are not tried, and contradictions over the rationals are left to simplex.
 pub(crate) fn unsolvable(equations: &[(Fact, Linear)], meter: &mut Meter<'_>) -> Result<Option<Sum>, Reason> {
     let mut variables: Vec<Var> =
         equations.iter().flat_map(|(_, linear)| linear.terms().iter().map(|(var, _)| *var)).collect();

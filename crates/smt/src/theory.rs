@@ -11,7 +11,7 @@ pub(crate) type Sum = Vec<(Fact, Int)>;
 
 /// The state of the asserted atoms.
 pub(crate) enum Status {
-    /// The atoms are satisfied by the procedure's current assignment, over the integers.
+    /// The atoms are satisfied by the procedure's current assignment. It is integral if the check was asked for integers.
     Consistent,
     /// The atoms are unsatisfiable.
     Conflict(Step),
