@@ -1,7 +1,7 @@
 //! Inline assembly: GNU `asm` statements with instructions of x86-64, as lock-free code uses them, and the fences of other processors.
 //!
-//! [`reader`] parses the template, this module binds the operands of the statement, [`execute`] executes the instructions, and [`flags`] are what
-//! they leave behind for the instructions after them.
+//! [`reader`] parses the template, [`bind`] binds the operands of the statement, [`execute`] and [`compute`] execute the instructions, and [`flags`]
+//! are what they leave behind for the instructions after them.
 //!
 //! ## Operands
 //! - An object in memory (`m`) is accessed where an instruction accesses it, with the size of the instruction, which must be the size of the object.
@@ -19,16 +19,20 @@
 //! An address in a register (`(%0)`) may be used without `memory` among the clobbers. Compilers do not know of such an access, and may move other
 //! accesses across the statement, so there is a warning.
 
+mod bind;
+mod cells;
+mod compute;
 mod execute;
 mod flags;
+mod mnemonics;
 mod reader;
 
 use std::collections::BTreeMap;
 
 use fencewright_c::arithmetic::Arithmetic;
-use fencewright_c::assembly::{ConstraintKind, Direction, Machine};
+use fencewright_c::assembly::{ConstraintKind, Machine};
 use fencewright_c::ast::{Integer, Rank};
-use fencewright_c::typed::tree::{Assembly, AssemblyInput, Expr, ExprKind, Place, PlaceKind, Type, TypeKind};
+use fencewright_c::typed::tree::{Assembly, Type, TypeKind};
 use fencewright_code::core::Access;
 use fencewright_code::numbers::Operand;
 use fencewright_program::Span;
@@ -175,155 +179,6 @@ impl Run<'_, '_, '_> {
         self.assembly.clobbers.iter().any(|clobber| clobber == "memory")
     }
 
-    /// Binds the operands to their storage, and reads the inputs.
-    fn bind(&mut self) -> Result<()> {
-        let assembly = self.assembly;
-        for (number, (constraint, place)) in assembly.outputs.iter().enumerate() {
-            let bound = match &constraint.kind {
-                ConstraintKind::Memory => self.memory(place)?,
-                ConstraintKind::Condition(_) => Bound::Condition,
-                ConstraintKind::Register(fixed, _) => {
-                    let cell = fixed.map_or(Cell::Operand(number), Cell::Machine);
-                    if self.writable.contains(&cell) {
-                        return self.refuse(format!("two outputs are in the register of `%{number}`"));
-                    }
-                    self.writable.push(cell);
-                    Bound::Cell(cell, self.scalar_type(&place.ty, number)?)
-                }
-                ConstraintKind::Immediate(_) | ConstraintKind::Tied(_) => {
-                    return self
-                        .refuse(format!("the constraint `{constraint}` of `%{number}` is for inputs"));
-                }
-                ConstraintKind::Unknown(reason) => return self.unknown(number, &constraint.text, reason),
-            };
-            let target = match bound {
-                Bound::Cell(..) | Bound::Condition => Some(self.elaborator.place(place)?),
-                _ => None,
-            };
-            self.places.push(target);
-            self.bound.push(bound);
-        }
-        for (number, (constraint, _)) in assembly.outputs.iter().enumerate() {
-            if let (Bound::Cell(cell, ty), Some(target)) =
-                (self.bound[number].clone(), self.places[number].clone())
-                && constraint.direction == Direction::Both
-            {
-                let operand = self.elaborator.read(&target, self.span)?;
-                self.fill(cell, operand, ty)?;
-            }
-        }
-        for (number, (constraint, input)) in (assembly.outputs.len()..).zip(&assembly.inputs) {
-            let bound = match (&constraint.kind, input) {
-                (ConstraintKind::Memory, AssemblyInput::Memory(place)) => self.memory(place)?,
-                (ConstraintKind::Unknown(reason), _) => {
-                    return self.unknown(number, &constraint.text, reason);
-                }
-                (kind, AssemblyInput::Value(value)) => self.input(number, kind, value)?,
-                _ => {
-                    return self
-                        .refuse(format!("the constraint `{constraint}` of `%{number}` is for outputs"));
-                }
-            };
-            self.bound.push(bound);
-        }
-        for clobber in &assembly.clobbers {
-            let name = clobber.strip_prefix('%').unwrap_or(clobber);
-            if matches!(name, "memory" | "cc" | "flags" | "fpsr" | "dirflag" | "redzone") {
-                continue;
-            }
-            let Some((machine, _)) = Machine::named(name) else {
-                return self.refuse(format!("the clobber `{clobber}` is not supported"));
-            };
-            let cell = Cell::Machine(machine);
-            let used = |bound: &Bound| matches!(bound, Bound::Cell(other, _) if *other == cell);
-            if self.bound.iter().any(used) {
-                return self.refuse(format!("the clobbered register `{clobber}` is an operand as well"));
-            }
-            self.writable.push(cell);
-        }
-        Ok(())
-    }
-
-    fn unknown<T>(&self, number: usize, constraint: &str, reason: &str) -> Result<T> {
-        self.refuse(format!(
-            "the constraint `{}` of `%{number}` is not supported: {reason}",
-            shown(constraint)
-        ))
-    }
-
-    /// Binds an input, and reads its value.
-    fn input(&mut self, number: usize, kind: &ConstraintKind, value: &Expr) -> Result<Bound> {
-        let operand = self.elaborator.value(value)?;
-        let fits = |range: &(i128, i128), known: i128| (range.0..=range.1).contains(&known);
-        let cell = match kind {
-            ConstraintKind::Immediate(range) => match operand.known() {
-                Some(known) if fits(range, known) => return Ok(Bound::Constant(operand)),
-                _ => return self.refuse(format!("`%{number}` is not a constant that its constraint allows")),
-            },
-            ConstraintKind::Register(_, Some(range))
-                if operand.known().is_some_and(|known| fits(range, known)) =>
-            {
-                return Ok(Bound::Constant(operand));
-            }
-            ConstraintKind::Register(fixed, _) => fixed.map_or(Cell::Operand(number), Cell::Machine),
-            ConstraintKind::Tied(output) => match self.bound.get(*output) {
-                Some(Bound::Cell(cell, ty)) if *output < self.assembly.outputs.len() => {
-                    if self.elaborator.size(ty) != self.elaborator.size(&value.ty) {
-                        return self.refuse(format!(
-                            "`%{number}` and `%{output}` share a register, but have different sizes"
-                        ));
-                    }
-                    *cell
-                }
-                // `"+m"` written as an output and an input.
-                Some(bound @ (Bound::Object(_) | Bound::Pointed(_)))
-                    if *output < self.assembly.outputs.len() =>
-                {
-                    return Ok(bound.clone());
-                }
-                _ => {
-                    return self
-                        .refuse(format!("`%{number}` shares its storage with an output that does not exist"));
-                }
-            },
-            _ => return self.refuse(format!("the constraint of `%{number}` is for outputs")),
-        };
-        if self.cells.contains_key(&cell) {
-            return self.refuse(format!("two inputs are in the register of `%{number}`"));
-        }
-        let ty = self.scalar_type(&value.ty, number)?;
-        self.fill(cell, operand, ty.clone())?;
-        Ok(Bound::Cell(cell, ty))
-    }
-
-    /// The type of an operand in a register.
-    fn scalar_type(&self, ty: &Type, number: usize) -> Result<Type> {
-        match ty.kind {
-            TypeKind::Integer(_) | TypeKind::Pointer(_) => Ok(unqualified(ty)),
-            _ => self.refuse(format!("`%{number}` is neither an integer nor a pointer")),
-        }
-    }
-
-    /// Puts an input into a register. The register keeps the value when variables that it was computed from are written.
-    fn fill(&mut self, cell: Cell, operand: Operand, ty: Type) -> Result<()> {
-        let operand = self.elaborator.kept_value(operand, &ty, self.span)?;
-        self.cells.insert(cell, Filled { content: Content { operand, ty }, extended: false });
-        Ok(())
-    }
-
-    /// Binds an object in memory.
-    fn memory(&mut self, place: &Place) -> Result<Bound> {
-        if let (PlaceKind::Pointed(pointer), TypeKind::Record(_)) = (&place.kind, &place.ty.kind) {
-            return Ok(Bound::Pointed(self.elaborator.value(unconverted(pointer))?));
-        }
-        let target = self.elaborator.place(place)?;
-        let target = match target.ty.kind {
-            TypeKind::Record(_) => self.elaborator.scalar(target, self.span)?,
-            _ => target,
-        };
-        Ok(Bound::Object(target.accessed(Access::Volatile)))
-    }
-
     /// The object that an argument denotes, for an access of some bytes; `None` for a register or constant.
     fn object(&mut self, argument: &Argument, bytes: u64) -> Result<Option<Target>> {
         let (target, lost) = match argument {
@@ -388,127 +243,6 @@ impl Run<'_, '_, '_> {
             Some(Bound::Condition) => self.refuse(format!("`%{number}` is a condition, not an operand")),
             Some(bound) => Ok(bound.clone()),
             None => self.refuse(format!("there is no operand `%{number}`")),
-        }
-    }
-
-    /// The register that an argument denotes, and the number of its bytes.
-    fn register(&self, argument: &Argument) -> Result<Option<(Cell, u64)>> {
-        Ok(match argument {
-            Argument::Register(machine, bytes) => {
-                if *machine == Machine::STACK {
-                    return self.refuse("the stack is not modelled");
-                }
-                Some((Cell::Machine(*machine), *bytes))
-            }
-            Argument::Operand(number, size) => match self.operand(*number)? {
-                Bound::Cell(cell, ty) => Some((cell, size.unwrap_or_else(|| self.elaborator.size(&ty)))),
-                _ => None,
-            },
-            _ => None,
-        })
-    }
-
-    /// The value of an argument that is no object, of some bytes.
-    fn read(&mut self, argument: &Argument, bytes: u64) -> Result<Content> {
-        let constant = match argument {
-            Argument::Immediate(number) => {
-                let bits = 8 * bytes.min(4);
-                let low = -(1i128 << (bits - 1));
-                // Instructions of eight bytes extend the sign of a constant of four bytes.
-                let high = if bytes == 8 { -low } else { 1 << bits };
-                if !(low..high).contains(number) {
-                    return self.refuse(format!("the constant {number} does not fit {bytes} bytes"));
-                }
-                Some(Operand::number(*number))
-            }
-            Argument::Operand(number, _) => match self.operand(*number)? {
-                Bound::Constant(operand) => Some(operand),
-                _ => None,
-            },
-            _ => None,
-        };
-        if let Some(operand) = constant {
-            let ty = integer(bytes, false);
-            let TypeKind::Integer(arithmetic) = ty.kind else { unreachable!("it is an integer") };
-            let known = operand.known().unwrap_or_default();
-            return Ok(Content { operand: Operand::number(arithmetic.converted(known)), ty });
-        }
-        let Some((cell, _)) = self.register(argument)? else {
-            return self.refuse("this operand cannot be read here");
-        };
-        self.read_cell(cell, bytes)
-    }
-
-    /// The low bytes of a register.
-    fn read_cell(&mut self, cell: Cell, bytes: u64) -> Result<Content> {
-        let name = self.name(cell);
-        if let Some(output) = self.written
-            && !self.writable.contains(&cell)
-            && !matches!((output, cell), (Cell::Machine(_), Cell::Machine(_)))
-        {
-            let output = self.name(output);
-            return self.refuse(format!(
-                "`{name}` is read after `{output}` was written, which may be in the same register: `{output}` needs `&`"
-            ));
-        }
-        let Some(Filled { content, extended }) = self.cells.get(&cell).cloned() else {
-            return self.refuse(format!("`{name}` is read, but has no value"));
-        };
-        let size = self.elaborator.size(&content.ty);
-        if bytes == size {
-            return Ok(content);
-        }
-        if bytes > size && !extended {
-            return self
-                .refuse(format!("{bytes} bytes of `{name}` are read, of which only {size} are defined"));
-        }
-        let unsigned = self.converted(content, &integer(size, false))?;
-        let ty = integer(bytes, false);
-        let operand = self.converted(Content { operand: unsigned, ty: integer(size, false) }, &ty)?;
-        Ok(Content { operand, ty })
-    }
-
-    /// Writes the low bytes of a register. As on x86-64, writing four bytes clears the upper half, and writing fewer keeps the other bytes.
-    fn write_cell(&mut self, cell: Cell, content: Content) -> Result<()> {
-        let name = self.name(cell);
-        if !self.writable.contains(&cell) {
-            return self
-                .refuse(format!("`{name}` is written, but is neither an output nor a clobbered register"));
-        }
-        let bytes = self.elaborator.size(&content.ty);
-        let filled = match self.cells.get(&cell).cloned() {
-            Some(Filled { content: old, extended }) if bytes < 4 && self.elaborator.size(&old.ty) > bytes => {
-                let ty = integer(self.elaborator.size(&old.ty), false);
-                let TypeKind::Integer(arithmetic) = ty.kind else { unreachable!("it is an integer") };
-                let low = self.converted(content, &integer(bytes, false))?;
-                let old = self.converted(old, &ty)?;
-                let mask = Operand::number(arithmetic.greatest() - ((1 << (8 * bytes)) - 1));
-                let operand = flags::merged(arithmetic, old, mask, low);
-                Filled { content: Content { operand, ty }, extended }
-            }
-            _ => Filled { content, extended: bytes == 4 },
-        };
-        self.cells.insert(cell, filled);
-        let assembly = self.assembly;
-        let exclusive = |number: usize| {
-            let (constraint, _) = &assembly.outputs[number];
-            constraint.early || constraint.direction == Direction::Both
-        };
-        let outputs = (0..assembly.outputs.len())
-            .find(|number| matches!(&self.bound[*number], Bound::Cell(other, _) if *other == cell));
-        let inputs = &self.bound[assembly.outputs.len()..];
-        let tied = inputs.iter().any(|bound| matches!(bound, Bound::Cell(other, _) if *other == cell));
-        if self.written.is_none() && !tied && outputs.is_some_and(|number| !exclusive(number)) {
-            self.written = Some(cell);
-        }
-        Ok(())
-    }
-
-    /// The name of a register in messages.
-    fn name(&self, cell: Cell) -> String {
-        match cell {
-            Cell::Machine(machine) => machine.to_string(),
-            Cell::Operand(number) => format!("%{number}"),
         }
     }
 
@@ -577,13 +311,5 @@ impl Run<'_, '_, '_> {
             Some(size) => Ok(size),
             None => self.refuse("the size of the operands is not known: add a suffix (`b`, `w`, `l` or `q`)"),
         }
-    }
-}
-
-/// Strips the conversions between pointers from an address.
-fn unconverted(pointer: &Expr) -> &Expr {
-    match &pointer.kind {
-        ExprKind::Convert(inner) if matches!(inner.ty.kind, TypeKind::Pointer(_)) => unconverted(inner),
-        _ => pointer,
     }
 }

@@ -14,9 +14,9 @@
 //! Mnemonics may end in the size of their operands (`b`, `w`, `l`, `q`). Words are only arguments of the fences of other processors (`dmb ish`). Which
 //! sizes and operands an instruction may have is checked where it is executed.
 
-use fencewright_c::assembly::{Condition, Machine};
+use fencewright_c::assembly::Machine;
 
-use super::super::fences::Fence;
+use super::mnemonics::{Bit, Kind, barrier, mnemonic};
 
 /// Maximum length of a template in bytes.
 const LONGEST: usize = 10_000;
@@ -40,57 +40,6 @@ pub(super) struct Bad {
     pub reason: String,
 }
 
-/// The operation of an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Fence(Fence),
-    /// `prefetch`: an operand, but no effect.
-    Prefetch,
-    Move,
-    /// `movz` and `movs`: whether the source is signed, and its size in bytes.
-    Extend(bool, u64),
-    Exchange,
-    ExchangeAdd,
-    CompareExchange,
-    Binary(Binary),
-    /// `cmp` and `test`: the operation whose flags they set.
-    Compare(Binary),
-    Unary(Unary),
-    Bit(Bit),
-    Set(Condition),
-    ConditionalMove(Condition),
-}
-
-/// An operation of two operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Binary {
-    Add,
-    Sub,
-    And,
-    Or,
-    Xor,
-    AddWithCarry,
-    SubWithBorrow,
-}
-
-/// An operation of one operand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unary {
-    Increment,
-    Decrement,
-    Negate,
-    Not,
-}
-
-/// An operation on one bit, which moves its old value to the carry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Bit {
-    Test,
-    Set,
-    Reset,
-    Complement,
-}
-
 /// An argument of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Argument {
@@ -102,19 +51,6 @@ pub(super) enum Argument {
     /// The memory at an offset from the address in a register or operand.
     Address(i64, Box<Argument>),
     Word(String),
-}
-
-impl Instruction {
-    /// The size in bytes that a letter after a mnemonic denotes.
-    fn size_of(letter: u8) -> Option<u64> {
-        Some(match letter {
-            b'b' => 1,
-            b'w' => 2,
-            b'l' => 4,
-            b'q' => 8,
-            _ => return None,
-        })
-    }
 }
 
 /// The instructions of a template.
@@ -276,91 +212,6 @@ fn end_of_argument(text: &str) -> usize {
     text.len()
 }
 
-/// The operation of a mnemonic, and the size in its suffix.
-fn mnemonic(name: &str) -> Option<(Kind, Option<u64>)> {
-    if let Some(kind) = whole_name(name) {
-        return Some((kind, None));
-    }
-    if let Some(kind) = stem(name) {
-        return Some((kind, None));
-    }
-    if let Some(code) = name.strip_prefix("set") {
-        return Some((Kind::Set(Condition::named(code)?), Some(1)));
-    }
-    if let Some(condition) = name.strip_prefix("cmov").and_then(Condition::named) {
-        return Some((Kind::ConditionalMove(condition), None));
-    }
-    let (before, last) = name.split_at_checked(name.len().checked_sub(1)?)?;
-    let size = Instruction::size_of(last.as_bytes()[0])?;
-    if let Some(kind) = stem(before) {
-        return Some((kind, Some(size)));
-    }
-    if let Some(condition) = before.strip_prefix("cmov").and_then(Condition::named) {
-        return (size > 1).then_some((Kind::ConditionalMove(condition), Some(size)));
-    }
-    let (signed, from) = match (before.strip_prefix("movz"), before.strip_prefix("movs")) {
-        (Some(from), _) => (false, from),
-        (None, Some(from)) => (true, from),
-        (None, None) => return None,
-    };
-    let from = match from.as_bytes() {
-        [letter] => Instruction::size_of(*letter)?,
-        _ => return None,
-    };
-    let exists = from < size && (from < 4 || signed);
-    exists.then_some((Kind::Extend(signed, from), Some(size)))
-}
-
-/// Mnemonics without a size.
-fn whole_name(name: &str) -> Option<Kind> {
-    Some(Kind::Fence(match name {
-        "nop" | "pause" | "lfence" | "isync" | "yield" | "isb" => Fence::Nothing,
-        "mfence" | "sync" | "hwsync" | "dmb" | "dsb" => Fence::Full,
-        "sfence" | "lwsync" | "eieio" => Fence::Stores,
-        "prefetcht0" | "prefetcht1" | "prefetcht2" | "prefetchnta" | "prefetchw" | "prefetch" => {
-            return Some(Kind::Prefetch);
-        }
-        _ => return None,
-    }))
-}
-
-/// The fence of `dmb` and `dsb` with an option.
-fn barrier(option: &str) -> Fence {
-    match option {
-        "ishld" | "ld" | "nshld" | "oshld" => Fence::Nothing,
-        "ishst" | "st" | "nshst" | "oshst" => Fence::Stores,
-        _ => Fence::Full,
-    }
-}
-
-/// Mnemonics that may be followed by a size.
-fn stem(name: &str) -> Option<Kind> {
-    Some(match name {
-        "mov" | "movabs" => Kind::Move,
-        "xchg" => Kind::Exchange,
-        "xadd" => Kind::ExchangeAdd,
-        "cmpxchg" => Kind::CompareExchange,
-        "add" => Kind::Binary(Binary::Add),
-        "sub" => Kind::Binary(Binary::Sub),
-        "and" => Kind::Binary(Binary::And),
-        "or" => Kind::Binary(Binary::Or),
-        "xor" => Kind::Binary(Binary::Xor),
-        "adc" => Kind::Binary(Binary::AddWithCarry),
-        "sbb" => Kind::Binary(Binary::SubWithBorrow),
-        "cmp" => Kind::Compare(Binary::Sub),
-        "test" => Kind::Compare(Binary::And),
-        "inc" => Kind::Unary(Unary::Increment),
-        "dec" => Kind::Unary(Unary::Decrement),
-        "neg" => Kind::Unary(Unary::Negate),
-        "not" => Kind::Unary(Unary::Not),
-        "bt" => Kind::Bit(Bit::Test),
-        "bts" => Kind::Bit(Bit::Set),
-        "btr" => Kind::Bit(Bit::Reset),
-        "btc" => Kind::Bit(Bit::Complement),
-        _ => return None,
-    })
-}
-
 fn argument(text: &str) -> Result<Argument, String> {
     let wrong = || format!("the operand `{text}` is not supported");
     if let Some(number) = text.strip_prefix('$') {
@@ -426,7 +277,10 @@ fn constant(text: &str) -> Option<i128> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::fences::Fence;
+    use super::super::mnemonics::{Binary, Unary};
     use super::*;
+    use fencewright_c::assembly::Condition;
 
     /// The fences in a text, `None` for other instructions; the error if the text cannot be read.
     fn fences(text: &str) -> Result<Vec<Option<Fence>>, String> {
@@ -459,101 +313,53 @@ mod tests {
         }
     }
 
+    /// The only instruction of a text, and the arguments as they are printed for debugging.
+    fn one(text: &str) -> (Kind, Option<u64>, bool, String) {
+        let found = instructions(text).unwrap_or_else(|bad| panic!("{text}: {}", bad.reason));
+        assert_eq!(found.len(), 1, "{text}");
+        let Instruction { kind, size, locked, arguments, .. } = found.into_iter().next().unwrap();
+        let shown: Vec<String> = arguments.iter().map(shown).collect();
+        (kind, size, locked, shown.join(", "))
+    }
+
+    fn shown(argument: &Argument) -> String {
+        match argument {
+            Argument::Operand(number, None) => format!("{number}"),
+            Argument::Operand(number, Some(size)) => format!("{number}:{size}"),
+            Argument::Register(machine, size) => format!("{machine}:{size}"),
+            Argument::Immediate(number) => format!("${number}"),
+            Argument::Address(offset, base) => format!("{offset}({})", shown(base)),
+            Argument::Word(word) => word.clone(),
+        }
+    }
+
     #[test]
     fn instructions_have_sizes_and_operands() {
-        let read = |text: &str| instructions(text).unwrap_or_else(|bad| panic!("{text}: {}", bad.reason));
-        let one = |text: &str| {
-            let found = read(text);
-            assert_eq!(found.len(), 1, "{text}");
-            let Instruction { kind, size, locked, arguments, .. } = found.into_iter().next().unwrap();
-            (kind, size, locked, arguments)
-        };
-        use Argument::*;
         let condition = |code| Condition::named(code).unwrap();
-        let binary = |binary| Kind::Binary(binary);
-        for (text, expected) in [
-            (
-                "lock; addl $0,0(%%rsp)",
-                (
-                    binary(Binary::Add),
-                    Some(4),
-                    true,
-                    vec![Immediate(0), Address(0, Box::new(Register(Machine(4), 8)))],
-                ),
-            ),
-            (
-                "lock addq $-0x10, -8(%[0])",
-                (
-                    binary(Binary::Add),
-                    Some(8),
-                    true,
-                    vec![Immediate(-16), Address(-8, Box::new(Operand(0, None)))],
-                ),
-            ),
-            (
-                ".pushsection .smp_locks,\"a\"\n.balign 4\n.long 671f - .\n.popsection\n671:\n\tlock; decl %0",
-                (Kind::Unary(Unary::Decrement), Some(4), true, vec![Operand(0, None)]),
-            ),
-            ("sub %1, %0", (binary(Binary::Sub), None, false, vec![Operand(1, None), Operand(0, None)])),
-            (
-                "subb %b1,%0",
-                (binary(Binary::Sub), Some(1), false, vec![Operand(1, Some(1)), Operand(0, None)]),
-            ),
-            (
-                "sbb %0,%0",
-                (binary(Binary::SubWithBorrow), None, false, vec![Operand(0, None), Operand(0, None)]),
-            ),
-            (
-                "btsl %2,%q[1]",
-                (Kind::Bit(Bit::Set), Some(4), false, vec![Operand(2, None), Operand(1, Some(8))]),
-            ),
-            ("bt %w2,%0", (Kind::Bit(Bit::Test), None, false, vec![Operand(2, Some(2)), Operand(0, None)])),
-            ("setb %0", (Kind::Set(condition("b")), Some(1), false, vec![Operand(0, None)])),
-            ("setl %b0", (Kind::Set(condition("l")), Some(1), false, vec![Operand(0, Some(1))])),
-            (
-                "cmovl %1, %0",
-                (
-                    Kind::ConditionalMove(condition("l")),
-                    None,
-                    false,
-                    vec![Operand(1, None), Operand(0, None)],
-                ),
-            ),
-            (
-                "cmovll %1, %0",
-                (
-                    Kind::ConditionalMove(condition("l")),
-                    Some(4),
-                    false,
-                    vec![Operand(1, None), Operand(0, None)],
-                ),
-            ),
-            (
-                "cmovnel %%eax, %0",
-                (
-                    Kind::ConditionalMove(condition("ne")),
-                    Some(4),
-                    false,
-                    vec![Register(Machine(0), 4), Operand(0, None)],
-                ),
-            ),
-            (
-                "movzbl %1, %0",
-                (Kind::Extend(false, 1), Some(4), false, vec![Operand(1, None), Operand(0, None)]),
-            ),
-            (
-                "movslq %1, %0",
-                (Kind::Extend(true, 4), Some(8), false, vec![Operand(1, None), Operand(0, None)]),
-            ),
-            ("movq $017, %0", (Kind::Move, Some(8), false, vec![Immediate(15), Operand(0, None)])),
-            (
-                "cmpxchg %3,%1 ;\t# atomic_cmpset_int",
-                (Kind::CompareExchange, None, false, vec![Operand(3, None), Operand(1, None)]),
-            ),
+        let binary = |binary, size| (Kind::Binary(binary), size);
+        let section = ".pushsection .smp_locks,\"a\"\n.balign 4\n.long 671f - .\n.popsection\n671:\n\tlock; ";
+        for (text, (kind, size), locked, arguments) in [
+            ("lock; addl $0,0(%%rsp)", binary(Binary::Add, Some(4)), true, "$0, 0(%rsp:8)"),
+            ("lock addq $-0x10, -8(%[0])", binary(Binary::Add, Some(8)), true, "$-16, -8(0)"),
+            ("sub %1, %0", binary(Binary::Sub, None), false, "1, 0"),
+            ("subb %b1,%0", binary(Binary::Sub, Some(1)), false, "1:1, 0"),
+            ("sbb %0,%0", binary(Binary::SubWithBorrow, None), false, "0, 0"),
+            (&format!("{section}decl %0"), (Kind::Unary(Unary::Decrement), Some(4)), true, "0"),
+            ("btsl %2,%q[1]", (Kind::Bit(Bit::Set), Some(4)), false, "2, 1:8"),
+            ("bt %w2,%0", (Kind::Bit(Bit::Test), None), false, "2:2, 0"),
+            ("setb %0", (Kind::Set(condition("b")), Some(1)), false, "0"),
+            ("setl %b0", (Kind::Set(condition("l")), Some(1)), false, "0:1"),
+            ("cmovl %1, %0", (Kind::ConditionalMove(condition("l")), None), false, "1, 0"),
+            ("cmovll %1, %0", (Kind::ConditionalMove(condition("l")), Some(4)), false, "1, 0"),
+            ("cmovnel %%eax, %0", (Kind::ConditionalMove(condition("ne")), Some(4)), false, "%rax:4, 0"),
+            ("movzbl %1, %0", (Kind::Extend(false, 1), Some(4)), false, "1, 0"),
+            ("movslq %1, %0", (Kind::Extend(true, 4), Some(8)), false, "1, 0"),
+            ("movq $017, %0", (Kind::Move, Some(8)), false, "$15, 0"),
+            ("cmpxchg %3,%1 ;\t# atomic_cmpset_int", (Kind::CompareExchange, None), false, "3, 1"),
         ] {
-            assert_eq!(one(text), expected, "{text}");
+            assert_eq!(one(text), (kind, size, locked, arguments.to_string()), "{text}");
         }
-        assert_eq!(read("lock; incl %0; setz %1\n\tmov %1, %2").len(), 3);
+        assert_eq!(instructions("lock; incl %0; setz %1\n\tmov %1, %2").unwrap().len(), 3);
     }
 
     #[test]
