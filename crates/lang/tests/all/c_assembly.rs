@@ -632,7 +632,7 @@ fn mutated_assembly_is_refused_with_its_place() {
         ("lock; cmpxchgl %[nr], %0; setz %b1", ["+m", "+a", "r", "r"]),
         ("lock btsl %[nr], %0 ; sbb %1,%1 # old", ["+m", "=r", "r", "Ir"]),
         ("movl (%2), %k1; xaddl %%eax, 4(%2)", ["+a", "=&r", "r", "i"]),
-        ("/* c */ addl $0x10, %0; lock; addl $0,-4(%%rsp)", ["+m", "=@ccz", "r", "i"]),
+        ("lock; addl $0,-4(%%rsp); /* c */ addl $0x10, %0", ["+m", "=@ccz", "r", "i"]),
         (".pushsection a; .long 1; .popsection; 671: lock; decl %0", ["=m", "=@ccnz", "r", "i"]),
         ("testl %1, %1; cmovzl %0, %1; adcl $-1, %1", ["+r", "+r", "r", "r"]),
         ("xchg %0, (%2); mfence", ["+r", "+r", "r", "r"]),
