@@ -172,7 +172,8 @@ impl Row {
         self.late() > MOST_TIME || self.excess() > MOST_MEMORY || self.is_crash()
     }
 
-    /// Whether the command was ended by a signal or a panic, and not with one of the statuses for verdicts, `unknown` and refusals.
+    /// Whether the command ended with none of the statuses for verdicts, `unknown` and refusals: by a signal, for example. A panic does not count,
+    /// because the command reports it and ends with the status of a refusal.
     fn is_crash(&self) -> bool {
         !self.measured.status.code().is_some_and(|code| (0..=3).contains(&code))
     }

@@ -201,7 +201,7 @@ fn lists_and_checkouts() -> TempDir {
     folder
 }
 
-/// The real command reads the programs of a list, and the score says what became of each.
+/// The real command checks the programs of a list, and the scoreboard counts their outcomes.
 #[test]
 fn lists_of_programs_are_scored() {
     let command = Path::new(env!("CARGO_BIN_EXE_fencewright-bench")).with_file_name("fencewright");
@@ -235,10 +235,10 @@ fn lists_of_programs_are_scored() {
         ["some", "one/holds.c", "-D N=3 -IDIR/one/include", "tso", "safe", "safe", "yes", "yes"]
     );
     assert_eq!(found[4][1..6], ["one/gone.c", "", "tso", "unsafe", "missing"]);
-    // The path of the folder appears nowhere, so that runs on different machines can be compared.
+    // The CSV does not contain the path of the folder, so that runs on different machines can be compared.
     assert!(!rows.contains(&*checkouts.to_string_lossy()), "{rows}");
 
-    // Arguments behind `--` reach every command, and `--part` selects rows.
+    // Arguments after `--` are passed to every command, and `--part` selects rows.
     let (status, stdout, stderr) = run("some.tsv", &["--part", "one/fails", "--", "--property", "memory"]);
     assert_eq!(status, 0, "{stdout}{stderr}");
     let rows = fs::read_to_string(&csv).expect("it was written");
@@ -248,7 +248,7 @@ fn lists_of_programs_are_scored() {
     assert!(status == 2 && stderr.contains("bad.tsv:1: `perhaps` is no verdict"), "{stderr}");
 }
 
-/// A command that does not end, or crashes behind its answer, gives no verdict, and the run says that something is wrong.
+/// A command that does not end, or crashes after its answer, gives no verdict, and the run ends with status 1.
 #[test]
 fn a_command_that_ends_in_disorder_has_no_answer() {
     let folder = lists_and_checkouts();

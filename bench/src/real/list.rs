@@ -1,4 +1,4 @@
-//! Lists of public C programs: where they are, how they are read, and which commits of the repositories they are about.
+//! Reads lists of public C programs, and determines the commits of the repositories that they refer to.
 //!
 //! A line of a list has four columns, separated by tabs: the file, the memory model, the expected verdict (`safe`, `unsafe` or `?`), and flags, which
 //! are quoted as for a shell. `DIR` stands for the folder that contains the checkouts. Empty lines and lines that begin with `#` are skipped.
@@ -13,28 +13,28 @@ const FOLDER: &str = "DIR";
 
 /// A list of programs.
 pub struct List {
-    /// Its name: that of the file, without the extension.
+    /// The name of the list's file, without the extension.
     pub name: String,
     /// Its rows, in order.
     pub rows: Vec<Row>,
-    /// The repositories that the rows mention, each with its commit, if that is known.
+    /// The checkouts that files and flags of the rows refer to, sorted by name.
     pub checkouts: Vec<Checkout>,
 }
 
 /// One question of a list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// The file, relative to the folder of the checkouts if it is there.
+    /// The file as results show it: without the leading `DIR/`.
     pub name: String,
-    /// The file.
+    /// The path of the file.
     pub file: PathBuf,
     /// The memory model, as `--model` takes it.
     pub model: String,
-    /// The expected verdict; `None` if nobody knows it.
+    /// Whether the program is expected to be safe; `None` if the list has `?`.
     pub expected: Option<bool>,
     /// The flags as the list writes them.
     pub flags: String,
-    /// The flags as arguments.
+    /// The flags split into arguments, with the folder of the checkouts in place of `DIR`.
     pub arguments: Vec<String>,
 }
 
@@ -43,11 +43,11 @@ pub struct Row {
 pub struct Checkout {
     /// The name of its folder.
     pub name: String,
-    /// The commit: what git says, otherwise what the text beside the lists says.
+    /// The commit that git reports; without a repository, the commit that `README.md` beside the list names; `None` if neither names one.
     pub commit: Option<String>,
 }
 
-/// The lists with these names or paths; all of the corpora if there are none. `repositories` is the folder that contains the checkouts.
+/// Reads the lists with these names or paths; without any, all lists of the corpora. `repositories` is the folder that contains the checkouts.
 pub fn lists(wanted: &[String], repositories: &Path) -> Result<Vec<List>, String> {
     let corpus = std::env::var_os(VARIABLE).map(|folder| Path::new(&folder).join("c-real"));
     let missing = || format!("{VARIABLE} is not set: name files with lists, or a folder that has c-real");
@@ -125,7 +125,8 @@ fn row(line: &str, repositories: &Path) -> Result<Row, String> {
     })
 }
 
-/// The text with the folder of the checkouts in place of `DIR/`, where that is not the end of a longer name.
+/// The text with `DIR` replaced by the folder of the checkouts where it is a path component: before a slash, and not at the end of a longer name such
+/// as `MY_DIR`.
 pub fn placed(text: &str, repositories: &Path) -> String {
     let folder = repositories.display().to_string();
     let mut result = String::new();
@@ -134,7 +135,7 @@ pub fn placed(text: &str, repositories: &Path) -> String {
         let (before, after) = rest.split_at(at);
         result += before;
         let ends_name = result.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '/');
-        // `-IDIR/include` is an option with its value.
+        // In `-IDIR/include` the option `-I` is not part of the name.
         let is_option = result == "-I";
         result += if ends_name && !is_option { FOLDER } else { &folder };
         rest = &after[FOLDER.len()..];
@@ -142,7 +143,8 @@ pub fn placed(text: &str, repositories: &Path) -> String {
     result + rest
 }
 
-/// Splits a text into words like a shell: white space separates, quotes and backslashes quote.
+/// Splits a text into words like a shell: white space separates words, and quotation marks and backslashes quote. An error if a quotation does not
+/// end.
 pub fn words(text: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -168,7 +170,8 @@ pub fn words(text: &str) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
-/// The commit of a checkout according to git. A folder within another repository has none of its own.
+/// The abbreviated commit that git reports for a checkout. `None` for a folder without `.git`: git would report the commit of an enclosing
+/// repository.
 fn git(folder: &Path) -> Option<String> {
     if !folder.join(".git").exists() {
         return None;
@@ -179,7 +182,7 @@ fn git(folder: &Path) -> Option<String> {
     Some(text.trim().to_string())
 }
 
-/// The commit of a checkout according to the text beside the lists, which writes `name (owner/repository commit ...)`.
+/// The commit that a `README.md` names for a checkout, in the form `name (owner/repository commit ...)`.
 fn said(text: &str, name: &str) -> Option<String> {
     let (_, behind) = text.split_once(&format!("{name} ("))?;
     let (inside, _) = behind.split_once(')')?;

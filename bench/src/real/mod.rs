@@ -1,8 +1,8 @@
 //! Runs the command on lists of public C programs, and keeps the score: `fencewright-bench real DIR`.
 //!
-//! The programs are files of other projects, whose repositories are checked out side by side in a folder; `list` says how lists name them. Each row is
-//! a process of the real command with limits on time and memory, so no file can stop the run. A verdict that is not the expected one is no failure:
-//! some expectations are about bounded runs or about other properties. It is printed, to be explained.
+//! The programs are files of other projects, whose repositories are checked out side by side in a folder; `list` describes the format of lists. Each
+//! row is a process of the real command with limits on time and memory, so no file can stop the run. An unexpected verdict is not a failure, because
+//! some expectations are about bounded runs or about other properties: it is listed, so that it can be investigated.
 
 mod list;
 mod row;
@@ -59,7 +59,7 @@ fn is_output(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Runs the rows of a list, [`JOBS`] at a time, and says on the standard error what each one gave. The results are in the order of the list.
+/// Runs the rows of a list, [`JOBS`] at a time, and reports each outcome on the standard error. The results are in the order of the list.
 fn in_parallel(list: &List, run: impl Fn(&list::Row) -> Ran + Sync) -> Vec<Ran> {
     let next = AtomicUsize::new(0);
     let mut done: Vec<(usize, Ran)> = Vec::new();

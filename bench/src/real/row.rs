@@ -1,4 +1,4 @@
-//! One question: the command is run on a file, and its JSON says what happened.
+//! Runs the command on one row of a list, and derives an outcome from its JSON output.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,44 +10,45 @@ use serde_json::Value;
 use super::list::Row;
 use crate::process::{self, Ended};
 
-/// Number of bytes of each output that are kept: executions are long.
+/// Number of bytes that are kept of the standard output, and of the standard error: executions are long.
 const MOST_OUTPUT: u64 = 256 << 20;
 /// The time by which the command may exceed its own time limit before it is killed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The limits of each run.
 pub struct Limits {
-    /// The time limit that the command is given.
+    /// The time limit passed to the command.
     pub timeout: Duration,
-    /// The memory limit that the command is given, as `--memory` takes it.
+    /// The memory limit passed to the command, in the notation of `--memory`.
     pub memory: String,
 }
 
-/// What happened to a row.
+/// The outcome of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// The file does not exist.
     Missing,
-    /// The file is not read as a program, for this reason, at this place.
+    /// The command refused the file: the error message, and the place as `file:line`, or the file alone.
     Refused(String, String),
-    /// All properties hold, or one of them, here described, is violated.
+    /// All properties hold, or some property is violated.
     Decided {
-        /// What is violated, and how; `None` if nothing is.
+        /// A violated property, and the error or fault at the end of its execution; `None` if all properties hold. A confirmed violation is
+        /// preferred.
         violated: Option<String>,
-        /// Whether the evidence was checked.
+        /// Whether the violation was confirmed or, if there is none, whether all proofs were.
         checked: bool,
     },
-    /// There is no verdict, for this reason.
+    /// No property is violated, and some property is neither proved nor refuted, for this reason.
     Unknown(String),
-    /// There is no answer at all: the command was killed or ended in disorder.
+    /// There is no usable answer, for this reason: the command was killed, crashed, reported a bug, or printed nothing.
     Failed(String),
 }
 
-/// A row with what happened to it.
+/// A row with its outcome.
 pub struct Ran {
     /// The row.
     pub row: Row,
-    /// What happened.
+    /// The outcome of the run.
     pub outcome: Outcome,
     /// The wall-clock time of the command.
     pub took: Duration,
@@ -77,7 +78,7 @@ impl Ran {
         self.row.expected.map(|safe| safe == violated.is_none())
     }
 
-    /// Why the file was refused, or there is no verdict, or what is violated; empty if there is nothing to say.
+    /// The reason why the file was refused, why there is no verdict or no answer, or the violation; empty for other outcomes.
     pub fn reason(&self) -> &str {
         match &self.outcome {
             Outcome::Missing | Outcome::Decided { violated: None, .. } => "",
@@ -108,7 +109,7 @@ pub fn run(command: &Path, row: &Row, extra: &[String], limits: &Limits, reposit
     Ran { row: row.clone(), outcome, took }
 }
 
-/// What the outputs of the command say. Texts are passed through `shown`.
+/// The outcome that the exit status and the outputs of the command imply. `shown` is applied to all texts that are kept.
 fn outcome(ended: &Ended, shown: &dyn Fn(&str) -> String) -> Outcome {
     let text = String::from_utf8_lossy(&ended.output);
     let answers: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
@@ -129,7 +130,7 @@ fn outcome(ended: &Ended, shown: &dyn Fn(&str) -> String) -> Outcome {
         };
         return Outcome::Refused(shown(error["error"].as_str().unwrap_or_default()), shown(&place));
     }
-    // A later answer about a property contradicts the earlier one, which then no longer counts.
+    // A second answer about a property is given only if it contradicts the first one, which then no longer counts.
     let mut last: BTreeMap<&str, &Value> = BTreeMap::new();
     for answer in &answers {
         if let Some(property) = answer["property"].as_str() {
@@ -155,7 +156,7 @@ fn outcome(ended: &Ended, shown: &dyn Fn(&str) -> String) -> Outcome {
     }
 }
 
-/// What is violated, and how.
+/// The name of the violated property and, if known, the error or fault at the end of the execution.
 fn violation(answer: &Value) -> String {
     let property = answer["property"].as_str().unwrap_or_default();
     let last = answer["trace"].as_array().and_then(|steps| steps.last()).unwrap_or(&Value::Null);
@@ -206,7 +207,7 @@ mod tests {
         assert_eq!(said(Some(3 << 8), &(safe("b", true) + unknown)), Outcome::Unknown("time".into()));
         let error = "{\"file\":\"/r/a.c\",\"error\":\"no `x` in /r/b.h\",\"line\":7,\"column\":1,\"included_file\":\"/r/b.h\"}";
         assert_eq!(said(Some(2 << 8), error), Outcome::Refused("no `x` in b.h".into(), "b.h:7".into()));
-        // No verdict is read from a command that crashed, and none is invented where there is none.
+        // The answers of a command that crashed do not count, and a command without answers has no verdict.
         assert_eq!(said(Some(6), &safe("a", true)), Outcome::Failed("signal: 6 (SIGABRT)".into()));
         let bug = safe("a", true) + "{\"error\":\"this is a bug in fencewright: index\",\"bug\":{}}";
         assert_eq!(said(Some(2 << 8), &bug), Outcome::Failed("this is a bug in fencewright: index".into()));

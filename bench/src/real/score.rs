@@ -1,4 +1,4 @@
-//! The scoreboard: a row for each list, what was refused and why, and every verdict that is not the expected one.
+//! The scoreboard: a row for each list, the reasons of refusals and of unknown verdicts, and every unexpected verdict.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -30,13 +30,13 @@ const HEADER: [&str; 13] = [
     "total s",
 ];
 
-/// A list and what happened to its rows.
+/// A list with the outcomes of its rows.
 pub struct Scored {
     /// The name of the list.
     pub name: String,
-    /// The checkouts that it is about.
+    /// The checkouts that its rows refer to.
     pub checkouts: Vec<Checkout>,
-    /// Its rows.
+    /// Its rows with their outcomes, in the order of the list.
     pub ran: Vec<Ran>,
 }
 
@@ -72,7 +72,7 @@ impl Scored {
     }
 }
 
-/// Prints everything about these lists.
+/// Prints the scoreboard; then, for each list, the commits, the reasons, the unexpected verdicts, and the rows without an answer.
 pub fn show(lists: &[Scored]) {
     print(&HEADER, &lists.iter().map(Scored::cells).collect::<Vec<_>>());
     for list in lists {
@@ -101,7 +101,7 @@ pub fn show(lists: &[Scored]) {
     }
 }
 
-/// Prints why the rows with an outcome have it, the most frequent reason first, each with one example.
+/// Prints the reasons of all rows with this outcome, the most frequent reason first, each with one example.
 fn reasons(outcome: &str, ran: &[Ran]) {
     let ran: Vec<&Ran> = ran.iter().filter(|ran| ran.word() == outcome).collect();
     let mut counts: HashMap<String, (usize, usize)> = HashMap::new();
@@ -124,7 +124,8 @@ fn reasons(outcome: &str, ran: &[Ran]) {
     }
 }
 
-/// The class of a reason: reasons that differ only in quoted names other than those of headers, and in numbers, are alike.
+/// The reason with numbers and quoted names replaced by placeholders, for counting. Names of headers are kept, so that missing headers are counted
+/// separately.
 pub fn class(reason: &str) -> String {
     let mut class = String::new();
     for (n, part) in reason.split('`').enumerate() {
@@ -145,7 +146,7 @@ pub fn class(reason: &str) -> String {
     class.chars().take(MOST_CHARACTERS).collect()
 }
 
-/// One line for each row.
+/// All rows with their outcomes as CSV.
 pub fn csv(lists: &[Scored]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let header = [

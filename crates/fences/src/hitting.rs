@@ -50,7 +50,7 @@ pub struct Cheapest {
     pub cost: Cost,
     /// The sets, each sorted and without redundant items.
     pub sets: Vec<Vec<Item>>,
-    /// Whether `sets` has all cheapest sets; false if there are more than the requested maximum.
+    /// Whether `sets` certainly has all cheapest sets; false if the search skipped some because the requested maximum was reached.
     pub complete: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Integer expressions.
 //!
-//! One type serves thread code (leaves are registers) and properties (leaves are observables of a whole state):
-//! an expression never touches shared memory by itself, because every access is an event of its own.
+//! One type serves thread code and properties. In thread code, leaves are registers: an expression never accesses shared memory, because every access
+//! is an event of its own. In properties, leaves are observables of a whole state.
 
 /// An expression over leaves of type `L`. Comparisons and logical operators give 0 or 1; any value but 0 is true.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -373,7 +373,7 @@ impl<L> Expr<L> {
         }
     }
 
-    /// Replaces every leaf by an expression.
+    /// Replaces every leaf by the expression that `leaf` returns for it.
     pub fn map<M>(&self, leaf: &mut impl FnMut(&L) -> Expr<M>) -> Expr<M> {
         match self {
             Expr::Const(value) => Expr::Const(*value),

@@ -137,7 +137,8 @@ impl Program {
         }
     }
 
-    /// The given bounds, without some that the value certainly satisfies.
+    /// The given bounds, without those that the value satisfies by its form alone: a constant within the bounds, or a register, which over the
+    /// naturals is never negative. A sufficient condition only, so bounds that always hold may remain.
     pub fn doubtful(&self, bounds: Bounds, value: &Expr<RegisterId>) -> Bounds {
         match (value.constant(), value) {
             (Some(v), _) if bounds.contains(v) => Bounds::ANY,

@@ -71,7 +71,7 @@ impl Range {
 pub enum Init {
     /// This value.
     Value(i64),
-    /// Any value of the range, or any value at all.
+    /// Any value of the range; without a range, any value of the data domain.
     Any(Option<Range>),
 }
 
@@ -271,7 +271,7 @@ pub enum Action {
 /// An operation that may also occur inside an atomic step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// No effect.
+    /// No effect; the step only changes the control location.
     Skip,
     /// `register := value`.
     Assign(RegisterId, Expr<RegisterId>),

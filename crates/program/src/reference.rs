@@ -135,7 +135,7 @@ pub enum Disabled {
     LockTaken,
     /// The thread does not hold the lock.
     LockNotHeld,
-    /// A condition does not hold.
+    /// The condition of an `assume` is 0.
     Condition,
     /// No value was chosen for a `*`; every earlier operation of the step could run.
     NoChoice,

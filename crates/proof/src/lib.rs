@@ -33,8 +33,8 @@ pub use verify::verify;
 /// The number by which steps refer to a fact.
 pub type Fact = u32;
 
-/// A refutation: steps in an order such that each step comes after the steps it uses; the last one is the conclusion. Solvers may use their own type
-/// of numbers; big integers are the default.
+/// A refutation. Its last step is the conclusion; solvers put each step after the steps that it uses, but [`verify`] does not rely on that. Solvers
+/// may use their own type of numbers; big integers are the default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof<N = BigInt> {
     /// The steps.

@@ -33,9 +33,9 @@
 //!   one that leaves could already leave in s: it is the oldest one, or under PSO there is neither a barrier before it nor an older store to the same
 //!   cell. Stores that both enter and leave the buffer in u are stores to other cells, and count as future steps of the edges of t.
 //! * *Memory.* A step of another thread in u is a future step along edges that the thread takes in u, or the flush of a store that was in its buffer
-//!   in s or has entered since. If such a step writes a class that a step of P reads, or reads or writes a class that a step of P writes, then the
-//!   edges of that thread, or its flushes, have been added to P, and the step would be a step of P or come after such a step. Cells without a class
-//!   are accessed by one thread only, or never written.
+//!   in s or has entered since. Suppose it conflicts with a step of P: it writes a class that the step of P reads or writes, or reads a class that
+//!   the step of P writes. Then the edges of that thread, or its flushes, have been added to P. So the step would be a step of P or come after such a
+//!   step. Cells without a class are accessed by one thread only, or never written.
 //! * *The lock.* Consider a step of P that requires that no other thread holds the lock. If another thread holds it, the edges of that thread are in
 //!   P. So it keeps the lock in u, and the step is disabled after u as it was before. If no other thread holds it, none takes it in u, because its
 //!   edges would have been added. A step of P that takes the lock comes before all steps that require the lock to be free: all of those have been
@@ -299,7 +299,7 @@ impl<'a> Chooser<'a> {
         Chooser { facts, set, holder: 0, threads: Vec::new(), needs: Vec::new(), sets: Vec::new() }
     }
 
-    /// The closures of the parts of a state, smallest first; none if the program has too many threads. The proof above holds for any closed set;
+    /// The closures of the parts of a state, smallest first; empty if the program has too many threads. The proof above holds for any closed set;
     /// checker and engine use the first one that has a step.
     pub fn sets(&mut self, state: &[u64]) -> &[u64] {
         self.sets.clear();

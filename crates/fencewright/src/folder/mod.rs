@@ -301,8 +301,9 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Answers all questions. `receive` is called with the events, each with the index of its question, in the order in which they occur, until all
-    /// questions are answered or their token is cancelled.
+    /// Answers all questions. `receive` is called once, with a receiver of the events in the order in which they occur, each with the index of its
+    /// question. The events end when all questions are answered. Once their token is cancelled, the remaining questions fail with
+    /// `Failure::Stopped`.
     pub fn run<S: Scribe>(
         &self,
         scribe: &S,
