@@ -70,7 +70,7 @@ pub type Live = [Vec<Vec<u32>>];
 /// The reductions that were applied to a set of states. An exchange of threads must preserve them: see [`states`](crate::states).
 #[derive(Clone, Copy, Debug)]
 pub struct Reductions<'a> {
-    /// The live registers.
+    /// The registers that are live at each location; all others are dead there.
     pub live: &'a Live,
     /// Whether each edge of each thread is local. An edge must be local if and only if its image is.
     pub local: &'a [Vec<bool>],

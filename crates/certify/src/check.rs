@@ -110,7 +110,7 @@ pub struct Accepted {
     pub controls: usize,
     /// Cubes in all invariants.
     pub cubes: usize,
-    /// Steps checked.
+    /// Steps checked: successor states, or steps of control states.
     pub steps: usize,
 }
 

@@ -38,7 +38,7 @@ pub struct Audited {
     pub kind: Kind,
     /// The threads that execute it.
     pub threads: Vec<ThreadId>,
-    /// Whether it is needed.
+    /// Whether it is needed, with the evidence.
     pub need: Need,
 }
 

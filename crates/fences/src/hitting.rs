@@ -43,7 +43,7 @@ impl Clause {
     }
 }
 
-/// The cheapest sets.
+/// The sets of minimum cost that satisfy all clauses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cheapest {
     /// The cost, which is the same for all sets.

@@ -42,7 +42,7 @@ impl Bounds {
         self.low.is_none_or(|low| low <= value) && self.high.is_none_or(|high| value <= high)
     }
 
-    /// The intersection of both.
+    /// The values within both bounds.
     pub fn and(self, other: Bounds) -> Bounds {
         let tighter = |a: Option<i64>, b: Option<i64>, pick: fn(i64, i64) -> i64| match (a, b) {
             (Some(a), Some(b)) => Some(pick(a, b)),

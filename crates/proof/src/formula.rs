@@ -83,7 +83,7 @@ impl Atom {
         &self.sum
     }
 
-    /// The comparison.
+    /// The relation of the sum to zero.
     pub fn relation(&self) -> Relation {
         self.relation
     }

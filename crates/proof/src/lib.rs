@@ -37,7 +37,7 @@ pub type Fact = u32;
 /// may use their own type of numbers; big integers are the default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof<N = BigInt> {
-    /// The steps.
+    /// The steps; the last one is the conclusion.
     pub steps: Vec<Step<N>>,
 }
 
@@ -57,7 +57,7 @@ pub enum Step<N = BigInt> {
     },
     /// A case split on `term <= 0` or `term >= 1`.
     Cut {
-        /// The term.
+        /// The term, which may be any integer term over the variables.
         term: Sum<N>,
         /// The two cases, in this order.
         branches: [Branch; 2],

@@ -11,7 +11,7 @@ use crate::origins::Written;
 use crate::step::is_temporary;
 use crate::words::Source;
 
-/// Maximum number of preceding expressions that are searched for one that contains a span.
+/// Maximum number of expressions that are searched, backwards from a span, for one that encloses it.
 const MOST_STEPS_BEFORE: usize = 1_000;
 
 impl<'a> Source<'a> {

@@ -90,7 +90,7 @@ impl std::error::Error for Unreadable {}
 pub struct Item {
     /// The path of its file, as it was found in the folder or named by the user.
     pub file: PathBuf,
-    /// Its entry in `expected.toml`.
+    /// Its entry in `expected.toml`; `None` if the user named the program, or no entry does.
     pub entry: Option<Entry>,
     /// Its text, if it was read from a pipe or the standard input, which can be read only once.
     text: Option<Arc<Vec<u8>>>,

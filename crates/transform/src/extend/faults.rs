@@ -1,4 +1,4 @@
-//! Makes faults explicit as control: each edge that may fault is replaced by edges that cannot fault, and by edges to a *doomed* location, from which
+//! Makes faults explicit as control: each edge that may fault is replaced by edges that cannot fault, and by edges to a *doomed* location. From there
 //! the thread faults without further accesses.
 //!
 //! When a thread faults, the stores in its buffer still reach memory, but the stores delayed in auxiliary registers do not. With explicit faults the
