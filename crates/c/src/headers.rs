@@ -53,7 +53,7 @@ pub const HEADERS: [(&str, &str); 47] = [
 ];
 
 /// The predefined macros, as in gcc on x86-64 under Linux.
-pub const PREDEFINED: [(&str, &str); 34] = [
+pub const PREDEFINED: [(&str, &str); 35] = [
     ("__STDC__", "1"),
     ("__STDC_VERSION__", "201112L"),
     ("__STDC_HOSTED__", "1"),
@@ -87,5 +87,6 @@ pub const PREDEFINED: [(&str, &str); 34] = [
     ("__ATOMIC_ACQ_REL", "4"),
     ("__ATOMIC_SEQ_CST", "5"),
     ("__GCC_ATOMIC_INT_LOCK_FREE", "2"),
+    ("__GCC_ASM_FLAG_OUTPUTS__", "1"),
     ("__FENCEWRIGHT__", "1"),
 ];
