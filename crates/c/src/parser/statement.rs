@@ -126,7 +126,7 @@ impl Parser<'_> {
                 self.expect(";")?;
                 StatementKind::Return(value)
             }
-            "asm" | "__asm" | "__asm__" => StatementKind::Assembly(self.assembly()?),
+            "asm" | "__asm" | "__asm__" => self.assembly()?,
             "__label__" => {
                 while !self.takes(";") {
                     if self.peek().is_none() {
@@ -166,8 +166,10 @@ impl Parser<'_> {
 
     fn goto(&mut self) -> Read<StatementKind> {
         self.at += 1;
-        if self.is("*") {
-            return Err(Error::new(self.span(), "a `goto` to a computed place is not supported"));
+        if self.takes("*") {
+            self.comma_expression()?;
+            self.expect(";")?;
+            return Ok(StatementKind::Unsupported("a `goto` to a computed place is not supported"));
         }
         let label = self.name("a label")?;
         self.expect(";")?;
@@ -250,14 +252,17 @@ impl Parser<'_> {
         Ok(StatementKind::For(first, condition, step, self.inner()?))
     }
 
-    fn assembly(&mut self) -> Read<Assembly> {
+    fn assembly(&mut self) -> Read<StatementKind> {
         self.at += 1;
         let mut volatile = false;
         while self.takes_any(&["volatile", "__volatile__", "__volatile", "inline", "__inline__"]) {
             volatile = true;
         }
-        if self.is("goto") {
-            return Err(Error::new(self.span(), "assembly that jumps is not supported"));
+        if self.takes("goto") {
+            self.takes_any(&["volatile", "__volatile__", "__volatile"]);
+            self.skip_parentheses()?;
+            self.expect(";")?;
+            return Ok(StatementKind::Unsupported("assembly that jumps is not supported"));
         }
         self.expect("(")?;
         let text = self.string()?;
@@ -286,7 +291,7 @@ impl Parser<'_> {
         }
         self.expect(")")?;
         self.expect(";")?;
-        Ok(found)
+        Ok(StatementKind::Assembly(found))
     }
 
     /// Operands of assembly: `[name] "constraint" (expression)`. Their names, if any, are appended to `names`.

@@ -4,6 +4,7 @@ mod c_addresses;
 mod c_blocks;
 mod c_builtins;
 mod c_elaborate;
+mod c_headers;
 mod c_memory;
 mod c_misuse;
 mod c_objects;
