@@ -97,7 +97,7 @@ impl Walk<'_> {
             }
             StatementKind::Switch(value, body) => {
                 self.expression(value);
-                // Code before the first case is unreachable, so the start of the body is no site.
+                // Code before the first case is unreachable, so the start of the body is not a site.
                 self.inside(body);
             }
             StatementKind::Case(_, _, inner)

@@ -1,6 +1,6 @@
 //! Finds certificates about transformed programs: for robustness, and for proofs under SC by engine `lazy`.
 //!
-//! The certificate checker defines which transformed programs must satisfy which properties under SC ([`fencewright_certify::check`]). For each of
+//! The certificate checker defines which transformed programs must satisfy which properties under SC (`fencewright_certify::check`). For each of
 //! these programs, a proof is searched for by several engines in turn: briefly by `cegar`, whose invariants are small; then by `explicit`, which
 //! always succeeds on small finite state spaces; finally by `cegar` again for the remaining time.
 
@@ -20,7 +20,7 @@ use crate::explicit::Explicit;
 use crate::robust::unsupported;
 use crate::task::{Answer, Engine, Limits, Progress, Reason, Task};
 
-/// Finds the proofs of a certificate.
+/// Finds the proofs of one certificate, and collects them.
 pub struct Prover<'a> {
     cegar: &'a Cegar,
     limits: &'a Limits,
@@ -29,7 +29,7 @@ pub struct Prover<'a> {
 }
 
 impl<'a> Prover<'a> {
-    /// A prover without any proofs yet.
+    /// A prover that uses `cegar` with this precision, and the explicit engine.
     pub fn new(cegar: &'a Cegar, limits: &'a Limits, progress: &'a Progress) -> Self {
         Prover { cegar, limits, progress, proofs: Vec::new() }
     }

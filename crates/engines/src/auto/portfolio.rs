@@ -1,6 +1,6 @@
 //! Runs engines concurrently, each on some or all of the properties.
 //!
-//! Members take turns on the cores ([`turns`](crate::turns)). A member is cancelled once all of its properties are decided. If there is a listener
+//! Members take turns on the cores ([`turns`]). A member is cancelled once all of its properties are decided. If there is a listener
 //! that checks answers as they arrive, a property is decided when the listener has settled it, and the members leave the cores to the last checks. If
 //! there is none, the first answer with evidence decides a property. A definite answer without evidence decides it too, but only after a delay if
 //! another member may still find a proof that can be checked.
@@ -21,15 +21,15 @@ const LOOK: Duration = Duration::from_millis(10);
 /// far, they search for twice the duration of the run so far.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A member of a portfolio.
+/// A member of a portfolio: an engine, and the properties that it works on.
 pub struct Member {
-    /// The engine of this member.
+    /// The engine that the member runs.
     pub engine: Box<dyn Engine>,
     /// The abstract domain of the engine, if it has one.
     pub domain: Option<DomainName>,
     /// The indices of the properties that the member checks.
     pub numbers: Vec<usize>,
-    /// The member's share of the cores.
+    /// The member's share of the time, its number of cores, and its head start.
     pub part: turns::Part,
 }
 

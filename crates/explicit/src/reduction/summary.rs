@@ -7,7 +7,7 @@
 //! A flush commutes with all other steps of its own thread that can come before it. Stores and barriers enter at the other end of the buffer. A load
 //! of the same cell sees the same value before and after the flush. A step that waits for the empty buffer (a fence, a lock, an atomic step) can only
 //! come after it. Under PSO flushes of different cells commute as well. So the edges of a thread and the flushes of its buffer are two independent
-//! [processes](Part), except for steps that wait for the empty buffer.
+//! processes (`Part`), except for steps that wait for the empty buffer.
 //!
 //! Cells are partitioned into at most 64 classes, and cells of one class are not distinguished. This over-approximates dependence. Cells whose
 //! accesses all commute, because only one thread accesses them or none writes them, belong to no class.
@@ -39,7 +39,7 @@ pub struct Footprint {
     pub reads: u64,
     /// The classes of cells that are written in memory.
     pub writes: u64,
-    /// [`ACCESS`], [`LOCK`], [`UNLOCK`] and [`VISIBLE`].
+    /// The marks of the steps, combined: any of [`ACCESS`], [`LOCK`], [`UNLOCK`] and [`VISIBLE`].
     pub marks: u8,
 }
 
@@ -142,7 +142,7 @@ impl Summaries {
     }
 }
 
-/// The partition of cells into classes.
+/// The partition of the cells that threads may conflict on into at most 64 classes.
 struct Classes {
     /// For each cell, the bit of its class, or 0 if all accesses to it commute.
     of_cell: Vec<u64>,
@@ -284,7 +284,7 @@ fn is_sampled(op: &OpCode) -> bool {
     matches!(op, OpCode::Havoc { sampled: true, .. })
 }
 
-/// The footprint of an edge itself.
+/// The footprint of an edge itself: a store into a buffer accesses memory only when it is flushed.
 fn touched(
     program: &Program,
     model: MemoryModel,

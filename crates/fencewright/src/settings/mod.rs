@@ -103,7 +103,7 @@ pub enum Group {
     C,
     /// Options for output formats and files.
     Output,
-    /// Engines.
+    /// Options that only some engines use.
     Engines,
     /// For experiments with engines.
     Research,
@@ -138,13 +138,13 @@ pub struct Row {
     pub is_repeated: bool,
     /// Whether its values are a list, separated by commas.
     pub is_list: bool,
-    /// Its group.
+    /// The group under whose heading the help lists the option.
     pub group: Group,
     /// The commands that have it.
     pub commands: &'static [Command],
     /// The engines that use it; empty if it is not about engines.
     pub engines: &'static [EngineName],
-    /// Its help.
+    /// The explanation in `--help` and in the manual.
     pub help: &'static str,
     /// Further explanations, for the manual only.
     pub more: &'static str,

@@ -146,7 +146,7 @@ pub enum Models {
 }
 
 impl Models {
-    /// The memory models.
+    /// The chosen memory models: one, or all of them.
     pub fn models(&self) -> &[MemoryModel] {
         match self {
             Models::One(model) => std::slice::from_ref(model),
@@ -162,7 +162,7 @@ pub enum Fixed {
     K,
     /// The clip constant of zones.
     Clip,
-    /// The predicates.
+    /// The set of predicates.
     Predicates,
 }
 
