@@ -94,7 +94,7 @@ impl Sources {
         (0..).map(FileId).zip(files)
     }
 
-    /// The same files with their texts replaced.
+    /// The same files, each with the text that `text` returns for it; the first error ends the replacement.
     pub fn with_texts<E>(
         &self,
         mut text: impl FnMut(FileId, &SourceFile) -> Result<String, E>,
