@@ -85,11 +85,6 @@ impl<'i, 'a> InputFiles<'i, 'a> {
         file
     }
 
-    /// A source file of the user; an error says why it cannot be read.
-    pub fn source(&mut self, name: &str) -> Result<FileId, Unread> {
-        let file = self.input.read(name)?;
-        Ok(self.known(file))
-    }
 
     /// The model header with this name, if there is one.
     fn model(&mut self, name: &str) -> Option<FileId> {
