@@ -85,7 +85,6 @@ impl<'i, 'a> InputFiles<'i, 'a> {
         file
     }
 
-
     /// The model header with this name, if there is one.
     fn model(&mut self, name: &str) -> Option<FileId> {
         let (name, text) = HEADERS.into_iter().find(|(known, _)| *known == name)?;

@@ -390,10 +390,10 @@ pub enum StatementKind {
 /// `asm("...")`.
 #[derive(Debug)]
 pub struct Assembly {
-    /// The instructions.
+    /// The instructions, in which operands have numbers: `%[2]` where the program says `%[name]`.
     pub text: String,
-    /// Whether it is `volatile`.
-    pub volatile: bool,
+    /// Whether it is `asm goto`.
+    pub jumps: bool,
     /// Outputs: the constraint and the operand.
     pub outputs: Vec<(String, Expr)>,
     /// Inputs: the constraint and the operand.

@@ -71,7 +71,7 @@ pub const HEADERS: [(&str, &str); 62] = [
 pub const OF_TOOLS: [&str; 3] = ["dat3m.h", "genmc.h", "lkmm.h"];
 
 /// The predefined macros, as in gcc on x86-64 under Linux.
-pub const PREDEFINED: [(&str, &str); 105] = [
+pub const PREDEFINED: [(&str, &str); 106] = [
     ("__STDC__", "1"),
     ("__STDC_VERSION__", "201112L"),
     ("__STDC_HOSTED__", "1"),
@@ -105,6 +105,7 @@ pub const PREDEFINED: [(&str, &str); 105] = [
     ("__ATOMIC_ACQ_REL", "4"),
     ("__ATOMIC_SEQ_CST", "5"),
     ("__GCC_ATOMIC_INT_LOCK_FREE", "2"),
+    ("__GCC_ASM_FLAG_OUTPUTS__", "1"),
     ("__FENCEWRIGHT__", "1"),
     ("__SIZEOF_SHORT__", "2"),
     ("__SIZEOF_LONG_LONG__", "8"),

@@ -1,6 +1,7 @@
 //! All integration tests of this crate. They are modules of one program, so that it is linked only once.
 
 mod c_addresses;
+mod c_assembly;
 mod c_blocks;
 mod c_builtins;
 mod c_elaborate;
