@@ -166,8 +166,10 @@ impl Parser<'_> {
 
     fn goto(&mut self) -> Read<StatementKind> {
         self.at += 1;
-        if self.is("*") {
-            return Err(Error::new(self.span(), "a `goto` to a computed place is not supported"));
+        if self.takes("*") {
+            self.comma_expression()?;
+            self.expect(";")?;
+            return Ok(StatementKind::Unsupported("a `goto` to a computed place is not supported"));
         }
         let label = self.name("a label")?;
         self.expect(";")?;

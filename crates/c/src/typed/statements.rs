@@ -182,6 +182,9 @@ impl Typer<'_> {
                 let id = self.label(name, true)?;
                 StatementKind::Label(id, self.statement(inner)?.into())
             }
+            Kind::Unsupported(message) => {
+                return Err(Error::new(statement.span, *message).help("write it without that"));
+            }
             Kind::Goto(name) => StatementKind::Goto(self.label(name, false)?),
             Kind::Break => {
                 if self.in_hand().around.is_empty() {

@@ -7,6 +7,7 @@ mod c_builtins;
 mod c_elaborate;
 mod c_late;
 mod c_literals;
+mod c_headers;
 mod c_memory;
 mod c_misuse;
 mod c_objects;
