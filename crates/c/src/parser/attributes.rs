@@ -5,12 +5,10 @@ use crate::ast::{Alignment, Attributes, Integer, Mode, Rank, Type, TypeKind};
 use crate::error::Error;
 
 /// Attributes that change what the program does, with advice.
-const REFUSED: [(&str, &str); 7] = [
+const REFUSED: [(&str, &str); 5] = [
     ("constructor", "call the function at the start of `main`"),
     ("destructor", "call the function at the end of `main`"),
     ("cleanup", "call the function where the variable goes out of scope"),
-    ("mode", "use a type of this size, such as `int64_t`"),
-    ("vector_size", "use an array"),
     ("scalar_storage_order", "convert the bytes where they are read and written"),
     ("ms_struct", "leave the attribute out"),
 ];

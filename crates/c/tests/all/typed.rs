@@ -386,8 +386,6 @@ fn only_what_is_reached_is_judged() {
         "__attribute__((constructor)) void f(void) { }",
         "__attribute__((__destructor__(101))) static void f(void) { }",
         "void f(void) { __attribute__((cleanup(g))) int x = 1; }",
-        "typedef int wide __attribute__((mode(DI)));",
-        "typedef int four __attribute__((vector_size(16)));",
         "#pragma pack(push, 1)\nstruct s { char a; int b; };",
         "_Pragma(\"pack(1)\") struct s { char a; int b; };",
         "#pragma push_macro(\"X\")\nint x;",
