@@ -45,6 +45,7 @@ impl Walk<'_> {
     fn statement(&mut self, statement: &Statement) {
         match &statement.kind {
             StatementKind::Empty
+            | StatementKind::Unsupported(_)
             | StatementKind::Goto(_)
             | StatementKind::Break
             | StatementKind::Continue => {}
@@ -124,6 +125,7 @@ impl Walk<'_> {
             ExprKind::Name(_)
             | ExprKind::Integer(_)
             | ExprKind::Character(_)
+            | ExprKind::Unsupported(_)
             | ExprKind::String(_)
             | ExprKind::SizeOf(_)
             | ExprKind::SizeOfType(_)

@@ -80,9 +80,14 @@ pub enum Purpose {
     Ended(ThreadNumber),
     /// The array of flags, by thread number, that say which threads have ended.
     AllEnded,
+    /// A string literal: no program may write it, and it may be part of another string literal.
+    Literal,
     /// Any other object that the translation adds.
     Translation,
 }
+
+/// The error of writing a string literal.
+pub const LITERAL_WRITTEN: &str = "a string literal is written";
 
 /// The storage of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

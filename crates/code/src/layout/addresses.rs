@@ -8,6 +8,7 @@
 //! error if it is certain. If it depends on the execution, the model ends at this point, and the answer for such executions is unknown.
 
 mod compared;
+mod literals;
 mod order;
 mod ways_back;
 
@@ -106,6 +107,8 @@ pub(crate) enum Unknown {
     Overlap,
     /// The contents of an element of a large array that is not laid out.
     Cut,
+    /// Whether two string literals are one object, or one is part of the other.
+    Literals,
 }
 
 impl Unknown {
@@ -115,6 +118,7 @@ impl Unknown {
             Unknown::Order => "the order of these addresses is unknown",
             Unknown::Bits => "this depends on the bits of an address, which are unknown",
             Unknown::Number => "this number may be the address of an object",
+            Unknown::Literals => "these string literals may be one object",
             Unknown::Overlap => "one of these objects may have the former address of the other",
             Unknown::Cut => "this element of a large array is not modelled",
         }
@@ -126,6 +130,7 @@ impl Unknown {
             Unknown::Order => "an order of addresses",
             Unknown::Bits => "bits of an address",
             Unknown::Number => "a number that may be an address",
+            Unknown::Literals => "whether equal string literals are one object",
             Unknown::Overlap => "an address at which another object was before",
             Unknown::Cut => "a later element of a large array",
         }

@@ -8,17 +8,20 @@
 mod numbering;
 mod runs;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use fencewright_c::typed::tree::{Step, TypeKind};
 use fencewright_front_end::facts::Kind;
+use fencewright_program::Span;
 use fencewright_text::{Diagnostic, Stop};
 use numbering::signed;
 use runs::add_to_runs;
 pub use runs::{Runs, among};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::{Core, NodeId, ObjectEvent, ObjectId, StmtKind, Strangers, ThreadNumber, each_statement};
 use crate::flat::Term;
+use crate::late_stores::{Held, Late, LateStores};
 use crate::layout::addresses::{Order, Piece, WayBack};
 use crate::layout::laid::{self, FEWER, Laid};
 use crate::layout::open_arrays::Lengths;
@@ -36,8 +39,8 @@ pub struct Layout {
     pub classes: Vec<Class>,
     by_node: HashMap<NodeId, usize>,
     pub(crate) objects: Vec<Placed>,
-    /// Local variables whose lifetime ends while pointers to them may exist.
-    ended: HashSet<ObjectId>,
+    /// Local variables whose lifetime ends while pointers to them may exist, with the threads that end it.
+    pub(super) ended: HashMap<ObjectId, BTreeSet<ThreadNumber>>,
     /// For each class whose objects may pass from one thread to another: the class of the flags that say which freed objects other threads may
     /// allocate.
     returned: BTreeMap<usize, usize>,
@@ -45,6 +48,12 @@ pub struct Layout {
     pub order: Option<Order>,
     /// The uses of `container_of` that may be applied outside of a structure.
     pub ways_back: Vec<WayBack>,
+    /// The late stores to the places of each class.
+    pub(crate) late: HashMap<usize, Vec<Late>>,
+    /// As in [`LateStores`].
+    pub(crate) given_out: FxHashSet<ThreadNumber>,
+    /// As in [`LateStores`].
+    pub(crate) held: FxHashMap<Span, Held>,
 }
 
 /// A points-to class of places.
@@ -135,19 +144,20 @@ impl Layout {
         core: &Core,
         nodes: &Nodes,
         lengths: &Lengths,
+        late: &LateStores,
         options: Options,
         stop: &Stop<'_>,
     ) -> Result<Self, Vec<Diagnostic>> {
         let fits = |layout: &Result<Self, Vec<Diagnostic>>| {
             layout.as_ref().is_ok_and(|layout| layout.cells() <= MOST_NUMBERS)
         };
-        let whole = Layout::new(core, nodes, (lengths, &Laid::new()), options, stop);
+        let whole = Layout::new(core, nodes, (lengths, &Laid::new()), late.clone(), options, stop);
         if fits(&whole) {
             return whole;
         }
         let fewer = FEWER.into_iter().map(|most| {
             let laid = laid::fewer(core, nodes, lengths, most, stop);
-            Layout::new(core, nodes, (lengths, &laid), options, stop)
+            Layout::new(core, nodes, (lengths, &laid), late.clone(), options, stop)
         });
         fewer.take_while(|_| !stop.now()).find(fits).unwrap_or(whole)
     }
@@ -163,15 +173,16 @@ impl Layout {
         core: &Core,
         nodes: &Nodes,
         (lengths, laid): (&Lengths, &Laid),
+        late: LateStores,
         options: Options,
         stop: &Stop<'_>,
     ) -> Result<Self, Vec<Diagnostic>> {
         let uses = Uses::of(core, nodes, stop);
-        let mut ended = HashSet::new();
-        for thread in &core.threads {
+        let mut ended: HashMap<ObjectId, BTreeSet<ThreadNumber>> = HashMap::new();
+        for (number, thread) in (0..).map(ThreadNumber).zip(&core.threads) {
             each_statement(&thread.code, stop, &mut |statement| {
                 if let StmtKind::Special(ObjectEvent::End(object)) = &statement.kind {
-                    ended.insert(*object);
+                    ended.entry(*object).or_default().insert(number);
                 }
             });
         }
@@ -183,6 +194,9 @@ impl Layout {
             returned: BTreeMap::new(),
             order: None,
             ways_back: Vec::new(),
+            late: HashMap::new(),
+            given_out: late.given_out,
+            held: late.held,
         };
         layout.find_classes(core, nodes, laid, &uses);
         for (array, lengths) in lengths {
@@ -200,6 +214,12 @@ impl Layout {
         for &class in &order {
             layout.classes[class].name = layout.name(class, core, nodes);
         }
+        for (node, stores) in late.stores {
+            if let Some(class) = layout.class(nodes, node) {
+                layout.late.entry(class).or_default().extend(stores);
+            }
+        }
+        layout.share_late();
         layout.initial_values(core, nodes)?;
         layout.choose_order();
         layout.find_ways_back(core, nodes, stop)?;
@@ -316,7 +336,7 @@ impl Layout {
         let placed = self.placed(object);
         match placed.heap {
             true => !self.classes[placed.class].used.freed_by.is_empty(),
-            false => self.ended.contains(&object) && !self.classes[placed.class].places.is_empty(),
+            false => self.ended.contains_key(&object) && !self.classes[placed.class].places.is_empty(),
         }
     }
 
