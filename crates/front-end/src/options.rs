@@ -113,7 +113,9 @@ impl Options {
 
     /// The name of the first option set here that applies to C programs only, if there is one.
     pub fn for_c_only(&self) -> Option<&'static str> {
-        let COptions { folders, system_folders, sysroot, also, compilations, heap, recursion, no_reuse, .. } = &self.c;
+        let COptions {
+            folders, system_folders, sysroot, also, compilations, heap, recursion, no_reuse, ..
+        } = &self.c;
         [
             ("-I", !folders.is_empty()),
             ("--isystem", !system_folders.is_empty()),
