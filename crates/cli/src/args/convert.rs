@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::FormatArg;
 use super::settings::{ForConvert, Given};
 
 /// `convert`
@@ -14,10 +13,4 @@ pub struct ConvertArgs {
     pub file: PathBuf,
     #[command(flatten)]
     pub settings: Given<ForConvert>,
-    /// The format to translate into
-    #[arg(long, value_name = "FORMAT")]
-    pub to: FormatArg,
-    /// Where to write the result; otherwise to the standard output
-    #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
 }

@@ -2,9 +2,7 @@
 
 mod certify;
 mod check;
-mod common;
 mod convert;
-mod engines;
 mod examples;
 mod fences;
 mod fmt;
@@ -23,21 +21,18 @@ use clap::{Arg, ArgMatches, CommandFactory, Parser, Subcommand};
 
 pub use certify::CertifyArgs;
 pub use check::CheckArgs;
-pub use common::{FormatArg, OneModelArg};
 pub use convert::ConvertArgs;
-pub use engines::EnginesArgs;
 pub use examples::{STATUS, of as examples_of};
 pub use fences::FencesArgs;
 pub use fmt::FmtArgs;
-pub use generate::{FamilyArg, GenerateArgs, NumbersArg};
+pub use generate::{FamilyArg, GenerateArgs};
 pub use litmus::LitmusArgs;
 pub use lsp::LspArgs;
-pub use reduce::{ReduceArgs, TargetArg};
+pub use reduce::ReduceArgs;
 pub use robust::RobustArgs;
 pub use run::RunArgs;
-pub use settings::{is_talkative, limits, question, reader_for_robustness, repair};
+pub use settings::{EnginesArgs, is_talkative, limits, question, reader_for_robustness, repair};
 pub use show::ShowArgs;
-pub use values::Sizes;
 
 /// Verifies concurrent programs on relaxed memory (SC, TSO, PSO).
 #[derive(Parser)]

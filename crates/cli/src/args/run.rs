@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::OneModelArg;
 use super::settings::{ForRun, Given};
 
 /// `run`
@@ -14,16 +13,4 @@ pub struct RunArgs {
     pub file: PathBuf,
     #[command(flatten)]
     pub settings: Given<ForRun>,
-    /// The memory model
-    #[arg(long, default_value = "tso")]
-    pub model: OneModelArg,
-    /// Makes the same choices again
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Stop after this many steps; 50 without --interactive
-    #[arg(long, value_name = "N")]
-    pub steps: Option<u64>,
-    /// Choose every step yourself
-    #[arg(long, short)]
-    pub interactive: bool,
 }
