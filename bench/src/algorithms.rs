@@ -1,7 +1,7 @@
 //! Runs the command on algorithms from outside this project, and reports answers, engines and times.
 //!
-//! The folder `algorithms` of the corpora has programs and, in `expected.csv`, a row for each choice of constants, with the expected verdict under each
-//! memory model. This module runs the real command with its default options on every row, and fails if a verdict is wrong.
+//! The folder `algorithms` of the corpora has programs and, in `expected.csv`, a row for each choice of constants, with the expected verdict under
+//! each memory model. This module runs the real command with its default options on every row, and fails if a verdict is wrong.
 
 use std::path::Path;
 use std::process::Command;
@@ -92,7 +92,8 @@ fn ask(
     })
 }
 
-/// Runs the rows whose program or constants contain one of `parts` (all rows if `parts` is empty) and prints the verdicts. Returns whether none is wrong.
+/// Runs the rows whose program or constants contain one of `parts` (all rows if `parts` is empty) and prints the verdicts. Returns whether none is
+/// wrong.
 pub fn table(parts: &[String]) -> Result<bool, String> {
     let folder = std::env::var_os(VARIABLE).ok_or_else(|| format!("{VARIABLE} is not set"))?;
     let folder = Path::new(&folder).join("algorithms");

@@ -27,7 +27,7 @@ pub struct Cli {
     /// Write a page with tables and plots to this file, after each section
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Compare with an earlier run, whose `--csv` wrote this file: regressions are listed, and the status is 1
+    /// Compare with an earlier run, whose `--csv` wrote this file: list the regressions, and exit with status 1 if there are any
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
     /// Run another tool on the same questions; COMMAND is a shell command with {file}, {rmm}, {trencher}, {litmus} or {c}, with {model} and

@@ -3,8 +3,8 @@
 //! Each run is a process of the real command, whose time and peak memory are measured. If a run is late, other processes may have disturbed it, so
 //! it is repeated, and the best repetition counts.
 //!
-//! With `--gaps`, the command also reports the places where a thread computes for a long time without checking its limits, which is the usual cause of
-//! delays. Gaps are measured in processor time, which other processes hardly influence.
+//! With `--gaps`, the command also reports the places where a thread computes for a long time without checking its limits, which is the usual cause
+//! of delays. Gaps are measured in processor time, which other processes hardly influence.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -258,8 +258,8 @@ fn print_gaps(rows: &[Row]) {
     out::line("");
 }
 
-/// Runs the programs and modes whose names contain one of `parts` (all if `parts` is empty) and prints the worst runs. Returns whether none exceeds the
-/// tolerance. If `gaps` is given, gaps that are longer than that many milliseconds are printed too.
+/// Runs the programs and modes whose names contain one of `parts` (all if `parts` is empty) and prints the worst runs. Returns whether none exceeds
+/// the tolerance. If `gaps` is given, gaps that are longer than that many milliseconds are printed too.
 pub fn table(parts: &[String], gaps: Option<u64>) -> Result<bool, String> {
     let command = command()?;
     let folder = tempfile::tempdir().expect("a folder for the programs");

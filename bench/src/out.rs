@@ -1,7 +1,7 @@
 //! Writes to the standard output.
 //!
-//! After the reader has closed the standard output (`| head`), output is discarded. A run that also writes files continues then; any other run ends. Other
-//! write errors, such as a full disk, end every run.
+//! After the reader has closed the standard output (`| head`), output is discarded. A run that also writes files continues then; any other run ends.
+//! Other write errors, such as a full disk, end every run.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};

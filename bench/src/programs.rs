@@ -80,7 +80,7 @@ pub fn of_corpora(corpus: &str, file: &str) -> Result<PathBuf, String> {
     if path.is_file() { Ok(path) } else { Err(format!("{VARIABLE} has no {corpus}/{file}")) }
 }
 
-/// A program of the corpora.
+/// A program of the corpora with these values of constants, or the reason why it is missing or cannot be loaded.
 pub fn corpora_program(corpus: &str, file: &str, defines: &[(&str, i64)]) -> Result<Program, String> {
     Ok(loaded(&of_corpora(corpus, file)?, &owned(defines))?.program)
 }

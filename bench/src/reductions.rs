@@ -1,5 +1,5 @@
-//! THESIS16 s.5.2.2: compares partial order reductions on the Indexer (Fig. 5.13) and on the programs of Fig. 5.9 (Fig. 5.14). The thesis has only plots,
-//! whose data are lost.
+//! THESIS16 s.5.2.2: compares partial order reductions on the Indexer (Fig. 5.13) and on the programs of Fig. 5.9 (Fig. 5.14). The thesis has only
+//! plots, whose data are lost.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! THESIS16 s.5.2.1: robustness and the fences that enforce it (Fig. 5.9), by breadth-first and depth-first search; the same with each reduction switched
-//! off (Fig. 5.11); and a program on which depth-first search fails (Fig. 5.10).
+//! THESIS16 s.5.2.1: robustness and the fences that enforce it (Fig. 5.9), by breadth-first and depth-first search; the same with each reduction
+//! switched off (Fig. 5.11); and a program on which depth-first search fails (Fig. 5.10).
 
 use std::time::Duration;
 
@@ -175,8 +175,8 @@ fn depth_first_fails(run: &mut Run) {
     run.table(&["search", "verdict", "states", "ms"], &rows);
 }
 
-/// Fig. 5.11: the times without two reductions, with each of them, and with both. The reductions are live variables and local events first. The data of the
-/// thesis are lost.
+/// Fig. 5.11: the times without two reductions, with each of them, and with both. The reductions are live variables and local events first. The data
+/// of the thesis are lost.
 fn with_reductions(run: &mut Run) {
     run.say(
         "Fig. 5.11: milliseconds to find the fences with live variables, local events first, both or neither; the data of this plot are lost",

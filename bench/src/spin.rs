@@ -1,5 +1,5 @@
-//! Time and memory for Lamport's fast mutex: without fences under SC, compared with the model checker Spin (Debian package `spin`) if it is installed, and
-//! with fences under TSO. In THESIS16 Fig. 5.6, two other tools exceed 8 GB with five threads.
+//! Time and memory for Lamport's fast mutex: without fences under SC, compared with the model checker Spin (Debian package `spin`) if it is
+//! installed, and with fences under TSO. In THESIS16 Fig. 5.6, two other tools exceed 8 GB with five threads.
 
 use std::path::Path;
 use std::process::Command;

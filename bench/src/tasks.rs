@@ -82,7 +82,8 @@ pub fn write(folder: &Path, examples: &Path) -> Result<usize, String> {
 }
 
 impl Task {
-    /// A name for the task that is not in `taken`. It consists of the program (with its extension unless that is .fw), its constants, and the property.
+    /// A name for the task that is not in `taken`. It consists of the program (with its extension unless that is .fw), its constants, and the
+    /// property.
     fn name(&self, taken: &BTreeSet<String>) -> String {
         let is_ours = self.file.extension().is_some_and(|extension| extension == "fw");
         let file = if is_ours { self.file.file_stem() } else { self.file.file_name() };
@@ -158,7 +159,8 @@ fn headers(file: &Path) -> Vec<PathBuf> {
     headers
 }
 
-/// The relative path from a folder to a file, both of which are absolute. The task definitions contain relative paths so that the checkout can be moved.
+/// The relative path from a folder to a file, both of which are absolute. The task definitions contain relative paths so that the checkout can be
+/// moved.
 fn relative(folder: &Path, file: &Path) -> String {
     let common = folder.components().zip(file.components()).take_while(|(a, b)| a == b).count();
     let back = folder.components().skip(common).map(|_| Component::ParentDir);
@@ -228,8 +230,8 @@ fn implied(expected: &mut Vec<(&'static str, bool)>) {
     expected.sort_by_key(|(question, _)| QUESTIONS.iter().position(|(name, _)| name == question));
 }
 
-/// The format of a corpus: the columns of `expected.csv` that answer questions or count fences, each with the name of its question, and the name of the
-/// property that the questions are about (`None` for all properties).
+/// The format of a corpus: the columns of `expected.csv` that answer questions or count fences, each with the name of its question, and the name of
+/// the property that the questions are about (`None` for all properties).
 struct Corpus {
     answers: &'static [(&'static str, &'static str)],
     fences: &'static [(&'static str, &'static str)],

@@ -1,5 +1,5 @@
-//! Repeats the experiments of THESIS16 s.5.1: lazy reachability under TSO (Fig. 5.1), and the scaling families (Figs. 5.3 to 5.8). Our measurements are
-//! printed beside the numbers that the thesis reports.
+//! Repeats the experiments of THESIS16 s.5.1: lazy reachability under TSO (Fig. 5.1), and the scaling families (Figs. 5.3 to 5.8). Our measurements
+//! are printed beside the numbers that the thesis reports.
 
 use std::time::Duration;
 
@@ -72,8 +72,8 @@ const STACK: &str = "
     forbid twice: pop[1].got != 0 && pop[1].got == pop[2].got;
 ";
 
-/// Fig. 5.1: each program with its number of threads and the milliseconds that the thesis reports, with its own search and with Spin. In the last program,
-/// which is our example, all threads push and then pop. It is larger than the program of the thesis, so there is no time to compare it with.
+/// Fig. 5.1: each program with its number of threads and the milliseconds that the thesis reports, with its own search and with Spin. In the last
+/// program, which is our example, all threads push and then pop. It is larger than the program of the thesis, so there is no time to compare it with.
 pub fn lazy(run: &mut Run) {
     let programs = [
         ("parker.fw", 2, vec![], Some((5.0, 1229.0))),
@@ -133,8 +133,8 @@ pub fn lazy(run: &mut Run) {
     run.say("Fig. 5.5, Memorax and CBMC on the first four, is a plot whose data are lost; `--peer` measures these tools here.");
 }
 
-/// Figs. 5.3 to 5.8: the time over the size of the programs of the branching family, of the unwinding family and of Lamport's fast mutex, with the numbers
-/// that the thesis reports for other tools.
+/// Figs. 5.3 to 5.8: the time over the size of the programs of the branching family, of the unwinding family and of Lamport's fast mutex, with the
+/// numbers that the thesis reports for other tools.
 pub fn families(run: &mut Run) {
     let others = |file: &str, n: i64| match (file, n) {
         ("branching-dekker.fw", 50) => "Memorax 90 s",

@@ -18,7 +18,7 @@ pub const HEIGHT: f64 = 440.0;
 /// The shortest time on an axis, in seconds.
 const SHORTEST: f64 = 1e-6;
 
-/// An axis.
+/// An axis of a plot: its scale and its range.
 #[derive(Clone, Debug)]
 pub enum Axis {
     /// Times in seconds on a logarithmic scale. The fields are the exponents of the powers of ten at both ends.

@@ -8,7 +8,7 @@ use super::escape;
 /// A palette for colour-blind readers (Okabe and Ito).
 const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d1f"];
 
-/// The colour of a series.
+/// The colour of a series by its number; with more series than colours, colours are reused.
 pub fn colour(series: usize) -> &'static str {
     COLOURS[series % COLOURS.len()]
 }

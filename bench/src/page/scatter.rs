@@ -1,4 +1,5 @@
-//! Scatter plots of our times against those of another tool, with logarithmic axes. Points below the diagonal are measurements in which we are faster.
+//! Scatter plots of our times against those of another tool, with logarithmic axes. Points below the diagonal are measurements in which we are
+//! faster.
 
 use std::fmt::Write as _;
 

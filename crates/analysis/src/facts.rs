@@ -211,7 +211,7 @@ impl Facts {
     }
 }
 
-/// The points at which the words change.
+/// The runs of equal words: the first point of each run, with its word. A first run of zeros is left out.
 fn runs(words: &[u64]) -> Box<[(u32, u64)]> {
     let mut last = 0;
     let changes = words.iter().enumerate().filter(|(_, word)| std::mem::replace(&mut last, **word) != **word);

@@ -22,11 +22,11 @@ use crate::chance;
 
 /// Maximum number of reported races.
 const MOST_RACES: usize = 64;
-/// Maximum number of steps per execution.
+/// Maximum number of steps of an execution.
 const LONGEST: usize = 2_000;
 /// The search ends when this many successive rounds have found no new race. A round has one execution for each location at which a thread is paused.
 const ROUNDS: usize = 3;
-/// Maximum number of steps in total.
+/// Maximum number of steps of all executions together.
 const MOST_STEPS: usize = 40_000;
 /// Maximum number of values written in total. Every step copies the state, so it writes as many values as the state has.
 const MOST_VALUES: usize = 8_000_000;
@@ -36,9 +36,9 @@ const PATIENCE: usize = 100;
 /// A race between two places in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Race {
-    /// A plain access.
+    /// The source position of a plain access.
     pub plain: Span,
-    /// The access of the other thread, plain or not.
+    /// The source position of the access of the other thread, plain or not.
     pub other: Span,
     /// The variable that both access.
     pub variable: VariableId,

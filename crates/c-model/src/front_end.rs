@@ -140,8 +140,8 @@ fn place(spot: &Spot<'_>) -> String {
     format!("{}{path}{owner}", object(spot))
 }
 
-/// Adds the properties of every C program that the translation has left out: `assertions` and `memory`, even if it has shown that they hold; and
-/// `termination`, if waiting loops are steps and waits for condition variables are exact.
+/// Adds the properties that every C program has and that the translation does not state: `assertions` and `memory`, even if the translation has shown
+/// that they hold; and `termination`, if waiting loops are steps and waits for condition variables are exact.
 fn properties(
     program: &mut Program,
     words: &Words,

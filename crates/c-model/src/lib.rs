@@ -40,7 +40,7 @@ pub fn c(input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     translated(typed, &options.c, &input.sources, parsed, stop)
 }
 
-/// Translates a typed program to the syntax tree of `.fw`, with its calls and further warnings.
+/// Translates a typed program to the syntax tree of `.fw`. Adds the tree, its inlined calls, the facts and the warnings to `parsed`.
 fn translated(
     unit: Unit,
     options: &COptions,

@@ -63,7 +63,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds the sites inside a statement. The first statement of a `for` is none itself, because it is inside the parentheses, nor is the body of a
+    /// Adds the sites inside a statement. The first statement of a `for` is not a site, because it is inside the parentheses, nor is the body of a
     /// `switch`, because code before the first case is unreachable.
     fn inside(&mut self, statement: &Statement) {
         parts::of_statement(statement, &mut |part| match part {

@@ -24,20 +24,20 @@ pub struct Unit {
 pub enum Item {
     /// A function definition.
     Function(Function),
-    /// A declaration.
+    /// A declaration of variables, types or functions without a body.
     Declaration(Declaration),
 }
 
 /// A function definition.
 #[derive(Debug)]
 pub struct Function {
-    /// Its name.
+    /// The name that the definition declares.
     pub name: Name,
-    /// Its type.
+    /// The return type and the parameters.
     pub ty: Rc<FunctionType>,
     /// Enumerators declared in its type.
     pub enumerators: Vec<Enumerator>,
-    /// Its body.
+    /// The statements in braces after the declarator.
     pub body: Block,
 }
 
@@ -129,26 +129,26 @@ impl From<TypeKind> for Type {
     }
 }
 
-/// The kinds of types.
+/// The kinds of types, as they are written.
 #[derive(Clone, Debug)]
 pub enum TypeKind {
     /// `void`.
     Void,
     /// `_Bool`.
     Bool,
-    /// An integer.
+    /// An integer type other than `_Bool` and enumerations.
     Integer(Integer),
-    /// An enumeration.
+    /// The type of an `enum`.
     Enumeration(EnumerationId),
     /// A floating-point type of this size in bytes; floating-point numbers are not modelled.
     Floating(u64),
     /// A structure or union.
     Record(RecordId),
-    /// A pointer.
+    /// A pointer to the given type.
     Pointer(Rc<Type>),
     /// An array; the length may be omitted.
     Array(Rc<Type>, Option<Rc<Expr>>),
-    /// A function.
+    /// The type of a function, not of a pointer to it.
     Function(Rc<FunctionType>),
     /// `typeof` an expression.
     TypeOf(Rc<Expr>),
@@ -195,7 +195,7 @@ pub enum Rank {
     LongLong,
 }
 
-/// The type of a function.
+/// The return type and the parameters of a function.
 #[derive(Debug)]
 pub struct FunctionType {
     /// The return type.
@@ -248,7 +248,7 @@ pub struct Storage {
 /// A declared name.
 #[derive(Debug)]
 pub struct Declarator {
-    /// The name.
+    /// The declared name, with its position.
     pub name: Name,
     /// Its type.
     pub ty: Type,
@@ -256,7 +256,7 @@ pub struct Declarator {
     pub initial: Option<Initializer>,
 }
 
-/// An enumerator.
+/// A constant declared in an `enum`.
 #[derive(Debug)]
 pub struct Enumerator {
     /// The name.
@@ -298,7 +298,7 @@ pub struct Block {
     pub span: Span,
 }
 
-/// A statement.
+/// A statement, with the information whether fences can be inserted beside it.
 #[derive(Debug)]
 pub struct Statement {
     /// The statement itself.
@@ -356,7 +356,7 @@ pub enum StatementKind {
     Case(Expr, Option<Expr>, Box<Statement>),
     /// `default`.
     Default(Box<Statement>),
-    /// A label.
+    /// `label: statement`.
     Label(Name, Box<Statement>),
     /// `goto`.
     Goto(Name),
@@ -366,7 +366,7 @@ pub enum StatementKind {
     Continue,
     /// `return`.
     Return(Option<Expr>),
-    /// Assembly.
+    /// `asm ( ... );`
     Assembly(Assembly),
 }
 
@@ -399,13 +399,13 @@ pub struct Expr {
 /// The kinds of expressions.
 #[derive(Debug)]
 pub enum ExprKind {
-    /// A name.
+    /// A variable, an enumerator or a function, by name.
     Name(Symbol),
     /// An integer constant.
     Integer(Literal),
     /// A character constant.
     Character(i64),
-    /// A string.
+    /// A string literal.
     String(String),
     /// A prefix operator.
     Unary(UnaryOp, Box<Expr>),
@@ -427,7 +427,7 @@ pub enum ExprKind {
     SizeOfType(Type),
     /// `_Alignof (type)`.
     AlignOf(Type),
-    /// A call.
+    /// `f(a, b)`: the called expression and the arguments.
     Call(Box<Expr>, Vec<Expr>),
     /// `a[i]`.
     Index(Box<Expr>, Box<Expr>),

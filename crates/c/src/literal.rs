@@ -3,7 +3,7 @@
 /// An integer constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Literal {
-    /// Its value.
+    /// The value, without a sign: `-` is an operator.
     pub value: u64,
     /// Whether it has the suffix `u`.
     pub unsigned: bool,

@@ -74,10 +74,10 @@ impl ExpansionId {
     }
 }
 
-/// A token.
+/// A preprocessing token, with its position and the macro use that produced it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// The kind.
+    /// The lexical class: name, number, string and so on.
     pub kind: Kind,
     /// The spelling.
     pub symbol: Symbol,

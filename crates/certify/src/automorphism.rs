@@ -46,7 +46,7 @@ use crate::symmetry::same;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Family {
-    /// The threads.
+    /// The threads that may be exchanged, by their indices in the program.
     pub threads: Vec<u32>,
     /// The number of each of these threads, in the same order.
     pub numbers: Vec<i64>,
@@ -252,7 +252,7 @@ impl Exchange<'_> {
     }
 
     /// In an atomic step that waits for an empty buffer, sorts adjacent stores of constants to constant addresses by cell. Their order is
-    /// unobservable, because all stores of such a step reach memory at once.
+    /// unobservable, because all stores of such a step reach memory in one step.
     fn ordered(&self, thread: &Thread, mut action: Action) -> Action {
         let constant = |op: &Op| match op {
             Op::Store(Address { variable, index }, Expr::Const(_)) => match index {

@@ -24,14 +24,14 @@ pub const VERSION: u32 = 3;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Certificate {
-    /// [`FORMAT`].
+    /// Must be [`FORMAT`].
     pub format: String,
-    /// [`VERSION`].
+    /// Must be [`VERSION`].
     pub version: u32,
     /// The fingerprint of the program (crate `fingerprint`), by which users notice that two certificates were mixed up. The checker does not depend
     /// on it.
     pub program: String,
-    /// The claim.
+    /// The statement about the program that the proofs are meant to show.
     pub claim: Claim,
     /// The proofs of the claim, in the order in which the checker uses them.
     pub proofs: Vec<Proof>,
@@ -152,7 +152,7 @@ pub enum NotionName {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Extension {
-    /// The thread.
+    /// The thread that is extended, by its index in the program.
     pub thread: u32,
     /// The paths, as numbers of edges of the program that the previous extensions produced.
     pub paths: Vec<Vec<u32>>,
@@ -162,7 +162,7 @@ pub struct Extension {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Proof {
-    /// An inductive invariant.
+    /// An inductive invariant of a machine.
     Invariant(InductiveInvariant),
     /// A set of states. It may be large, so copies of a certificate share it.
     States(Arc<StateSet>),
@@ -198,7 +198,7 @@ impl Proof {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InductiveInvariant {
-    /// The machine.
+    /// The machine whose states the invariant describes, with its parameters.
     pub machine: MachineName,
     /// Classes of threads that may be exchanged: a state represents all states that result from permuting the threads within classes.
     pub symmetry: Vec<Vec<u32>>,
@@ -335,7 +335,7 @@ pub struct Buffer {
 pub struct Constraint {
     /// Cells with their coefficients.
     pub terms: Vec<(u32, i64)>,
-    /// The constant.
+    /// The constant term of the linear form.
     pub constant: i64,
     /// The modulus; omitted for an inequality.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -161,7 +161,7 @@ impl Paths {
         self.bounds[summary * self.size + copy] = spread;
     }
 
-    /// Adds `x - y <= c`.
+    /// Adds the constraint `x - y <= c` and updates all shortest paths.
     pub fn add(&mut self, x: usize, y: usize, c: i64) {
         if self.contradictory || self.bound(x, y).is_some_and(|known| known <= c) {
             return;

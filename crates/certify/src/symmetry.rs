@@ -38,7 +38,7 @@ use fencewright_program::{
 pub struct Permutation(Vec<usize>);
 
 impl Permutation {
-    /// The identity.
+    /// The permutation that moves no thread.
     pub fn identity(threads: usize) -> Self {
         Permutation((0..threads).collect())
     }

@@ -50,7 +50,7 @@ pub(crate) fn clean(
     undefined
 }
 
-/// Removes statements without effect, and replaces each group of one statement by this statement.
+/// Removes statements without effect, and unwraps groups that contain a single statement.
 fn prune(code: &mut Vec<Stmt>, stop: &Stop<'_>) {
     prune_each(code, stop);
     // A block that is the only statement is replaced by its contents.

@@ -39,7 +39,7 @@ pub struct Structure {
     pub size: u64,
     /// Its alignment in bytes.
     pub align: u64,
-    /// Its members.
+    /// The members in the order of their declarations.
     pub fields: Vec<Member>,
     /// Where it is declared.
     pub span: Span,
@@ -290,7 +290,7 @@ impl Nodes {
         Some(path)
     }
 
-    /// The offset in bytes of a part of a place of this node.
+    /// The offset, in bytes, of the part at the end of this path from the start of a place of the node.
     pub fn offset(&self, mut node: NodeId, path: impl IntoIterator<Item = Step>) -> u64 {
         let mut offset: u64 = 0;
         for step in path {
@@ -388,7 +388,7 @@ impl Nodes {
         self.nodes.is_empty()
     }
 
-    /// Clashes between members of unions.
+    /// The clashes between members of unions. Unlike clashes of unification they are collected, and are errors when the program is laid out.
     pub fn clashes(&self) -> &[Clash] {
         &self.clashes
     }

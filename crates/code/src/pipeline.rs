@@ -40,7 +40,7 @@ impl Default for Options {
 /// A translated program.
 #[derive(Debug)]
 pub struct Translated {
-    /// The file.
+    /// The syntax tree of `.fw`.
     pub file: File,
     /// The spans of plain accesses, which a compiler may reorder.
     pub plain: HashSet<Span>,

@@ -140,7 +140,7 @@ fn initial_strangers(core: &Core, nodes: &mut Nodes) {
                 Known::Function(function) => Strangers::function(*function),
                 Known::Address(..) | Known::Undefined => continue,
             };
-            // The first step of a path may select an element of an allocation, whose node is that of one element. So the path is tried with and
+            // The node of an allocation is that of one element, and the first step of the path may select an element. So the path is tried with and
             // without its first step.
             for path in [Some(path.as_slice()), path.get(1..)].into_iter().flatten() {
                 let place = nodes.at_path(object.node, path);

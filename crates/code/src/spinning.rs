@@ -1,4 +1,4 @@
-//! Detection of threads that spin for ever, for the property `termination`. A thread *spins* if it is in a loop without effect, and neither a flush
+//! Detection of threads that spin forever, for the property `termination`. A thread *spins* if it is in a loop without effect, and neither a flush
 //! nor a step of another thread can make it leave that loop. The property is violated by a reachable state in which no thread can make progress any
 //! more: each of them has ended, is blocked or spins, and not all have ended.
 //!
@@ -12,7 +12,7 @@
 //! ```
 //!
 //! The new edges only change the location of the thread, so other properties are unaffected. A thread at its waiting location is blocked if and only
-//! if it spins for ever. So a deadlock of the new program is a state as described above. Conversely, from such a state the spinning threads can
+//! if it spins forever. So a deadlock of the new program is a state as described above. Conversely, from such a state the spinning threads can
 //! continue to the heads of their loops and from there to the waiting locations, which gives a deadlock.
 //!
 //! The paths from a head are found by symbolic execution with constant memory (`ways`). The search need not continue a path that has returned to a
@@ -129,7 +129,7 @@ impl Loops<'_> {
         heads
     }
 
-    /// The span of a location.
+    /// The source span of the statement at a location, without the call that contains it.
     fn text(&self, at: LocationId) -> Span {
         let edge = self.thread.edges_from(at).next().map(|(_, edge)| edge.span);
         self.thread.locations[at.index()].span.or(edge).unwrap_or_default().text()

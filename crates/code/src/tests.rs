@@ -129,7 +129,7 @@ impl Maker {
         place
     }
 
-    /// An element of a place.
+    /// Appends the selection of an array element to a place.
     fn element(&mut self, mut place: Location, index: Value, length: u64) -> Location {
         place.node = self.nodes.element(place.node);
         place.path.push(Projection::Element(index, length));

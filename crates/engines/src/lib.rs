@@ -55,25 +55,25 @@ use fencewright_verdict::{limits, turns};
 /// The options of all engines. Each engine uses the options that apply to it.
 #[derive(Clone, Debug, Default)]
 pub struct EngineOptions {
-    /// Options of the explicit search.
+    /// Options of the explicit search, for all engines that use it.
     pub explicit: explicit::Options,
-    /// The initial precision of `cegar`.
+    /// Options of engine `cegar`: its initial precision, and what is never refined.
     pub cegar: cegar::Options,
-    /// Options of engine `lazy`.
+    /// Options of engine `lazy`, such as its oracle.
     pub lazy: lazy::Options,
     /// Options of engine `contexts`, such as the number of contexts.
     pub contexts: contexts::Options,
     /// Options of engine `buffers`, such as its buffer abstraction.
     pub buffers: buffers::Options,
-    /// Options of engine `extrapolate`.
+    /// Options of engine `extrapolate`, such as the initial size of buffers.
     pub extrapolate: extrapolate::Options,
 }
 
-/// An engine in the registry.
+/// An engine in the registry, to be built with options.
 pub struct EngineInfo {
     /// The name on the command line.
     pub name: EngineName,
-    /// The constructor of the engine.
+    /// Makes the engine with the options that apply to it.
     pub build: fn(&EngineOptions) -> Box<dyn Engine>,
 }
 

@@ -14,7 +14,7 @@ use crate::domain::DomainName;
 use crate::explicit::overflow::{self as states, unnoticed};
 use crate::task::{Limits, Progress, Reason, Task};
 
-/// The result of an overflow analysis.
+/// Whether the stores of a program fit into bounded buffers.
 #[derive(Debug)]
 pub enum Fit {
     /// Every store of every execution fits into its buffer.

@@ -20,7 +20,7 @@ use crate::explicit::Explicit;
 use crate::robust::unsupported;
 use crate::task::{Answer, Engine, Limits, Progress, Reason, Task};
 
-/// Finds the proofs of a certificate.
+/// Finds the proofs of one certificate, and collects them.
 pub struct Prover<'a> {
     cegar: &'a Cegar,
     limits: &'a Limits,
@@ -29,7 +29,7 @@ pub struct Prover<'a> {
 }
 
 impl<'a> Prover<'a> {
-    /// A prover without any proofs yet.
+    /// A prover that uses `cegar` with this precision, and the explicit engine.
     pub fn new(cegar: &'a Cegar, limits: &'a Limits, progress: &'a Progress) -> Self {
         Prover { cegar, limits, progress, proofs: Vec::new() }
     }

@@ -33,7 +33,7 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// The name of the relation.
+    /// The name of the relation, as shown to users.
     pub fn name(self) -> &'static str {
         match self {
             Relation::ProgramOrder => "program order",
@@ -148,7 +148,7 @@ impl HappensBefore {
         relation
     }
 
-    /// Records that a write reaches memory.
+    /// Records that a write reaches memory: it follows the previous write to the cell, and the loads that saw that write.
     fn write(&mut self, memory: &mut [Version], cell: u32, event: usize) {
         let new = Version { write: Some(event), reads: Vec::new() };
         let old = std::mem::replace(&mut memory[cell as usize], new);
@@ -242,9 +242,9 @@ impl HappensBefore {
 /// and the next access to memory is another thread's write to that cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Triangle {
-    /// The index of the store.
+    /// The index in the trace of the step that buffers the store.
     pub store: usize,
-    /// The index of the load.
+    /// The index in the trace of the step that loads.
     pub load: usize,
     /// The index of the write: a step that writes memory directly, or a flush.
     pub write: usize,

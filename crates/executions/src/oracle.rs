@@ -21,7 +21,7 @@ pub struct Reachable {
 /// Why the exploration is incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Incomplete {
-    /// More states than allowed.
+    /// There are more states than allowed.
     TooManyStates,
     /// A `*` without a range: infinitely many successors.
     UnboundedChoice,

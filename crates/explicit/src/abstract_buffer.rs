@@ -64,30 +64,30 @@ impl Abstraction {
     }
 }
 
-/// The cell (as its index into `buffered_cells`, or the barrier) and the value of a buffered store.
+/// A buffered store: its cell, as an index into `buffered_cells`, and its value. A barrier has `ThreadCode::barrier` in place of the cell.
 type Entry = (u64, i64);
 
-/// An abstract buffer, unpacked.
+/// An abstract buffer, unpacked from a state. Both lists have the form that the module comment defines, without the border.
 #[derive(Default)]
 pub struct AbstractBuffer {
     queue: Vec<Entry>,
     rest: Vec<Entry>,
 }
 
-/// A flush that an abstract buffer allows.
+/// A flush that the rules allow for the current contents of an abstract buffer. A store may have several flushes, with different buffers afterwards.
 pub struct Leaving {
     /// The cell that the flush writes, as an index into `buffered_cells`.
     pub kind: u64,
-    /// The value that the flush writes.
+    /// The value that the flush writes to memory.
     pub value: i64,
     way: Way,
 }
 
-/// The entry that is flushed, and the entries that remain.
+/// Which entry is flushed, and how the buffer changes.
 enum Way {
-    /// The entry of the queue at this position.
+    /// The entry at this position of the queue, which leaves.
     Queue(usize),
-    /// The entry of the rest at this position; all others stay.
+    /// The entry at this position of the rest, which leaves; all others stay.
     Rest(usize),
     /// An entry of the rest whose count is `many`, flushed without changing the buffer.
     Any,
@@ -189,8 +189,8 @@ impl AbstractBuffer {
         }
     }
 
-    /// Adds one more copy of a value to the rest and makes the value the last one of its cell. Returns false if the store is cut off, because the
-    /// value already has `many` copies and `cut` is set.
+    /// Adds one more copy of a value to the rest, unless it has `many` copies already, and makes the value the last one of its cell. Returns false if
+    /// the store is cut off, because the value already has `many` copies and `cut` is set.
     fn forget(&mut self, abstraction: Abstraction, new: Entry) -> bool {
         let end = self.rest.partition_point(|entry| entry.0 <= new.0);
         let start = self.rest[..end].partition_point(|entry| entry.0 < new.0);
@@ -216,7 +216,7 @@ impl AbstractBuffer {
         }
     }
 
-    /// All flushes that are possible now.
+    /// Replaces the contents of `out` by all flushes that are enabled, whether or not another thread holds the lock.
     pub fn leaving(&self, abstraction: Abstraction, thread: &ThreadCode, pso: bool, out: &mut Vec<Leaving>) {
         out.clear();
         let in_order =
@@ -257,7 +257,7 @@ impl AbstractBuffer {
         }
     }
 
-    /// Removes the flushed entry, and all entries that leave the buffer together with it.
+    /// Changes the buffer as the chosen flush requires; `Way::Any` leaves it unchanged.
     pub fn leave(&mut self, thread: &ThreadCode, leaving: &Leaving) {
         match leaving.way {
             Way::Queue(position) => self.unqueue(thread, position),

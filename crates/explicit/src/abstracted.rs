@@ -9,16 +9,16 @@ use super::code::Code;
 use super::search::{self, Decided};
 use super::{Options, Proofs, divergence, not_shown, samples, trace, why_incomplete};
 
-/// An unbounded `*` is sampled with values of at most this absolute value.
+/// The samples for an unbounded `*` are all values of at most this absolute value, and the values near constants of the program.
 const RADIUS: i64 = 2;
 
-/// The result of a search.
+/// The result of a search with one abstraction.
 pub struct Found {
     /// For each property, an abstract path (possibly spurious) to a state that decides the property, or an answer.
     pub outcomes: Vec<Outcome>,
-    /// The number of stored states.
+    /// The number of stored states of the abstract machine.
     pub states: u64,
-    /// Bytes taken by the stored states.
+    /// The part of `bytes` that the stored states take at the end of the search, including predecessors and hash tables.
     pub state_bytes: u64,
     /// Peak memory use of the search, in bytes.
     pub bytes: u64,
@@ -35,7 +35,7 @@ pub enum Outcome {
     Answer(Answer),
 }
 
-/// A path of an abstract machine.
+/// A path of an abstract machine from an initial state.
 #[derive(Clone, Debug)]
 pub struct Path {
     /// The events of the path, in the form of a trace; they need not be an execution.

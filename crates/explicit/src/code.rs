@@ -28,11 +28,12 @@ const MOST_LIVE: usize = 1 << 22;
 /// Index of a component of the state that is not a buffer.
 pub type Slot = u32;
 
-/// The compiled program.
+/// A program compiled for one task and one set of options. The slots of a state are, in this order: the program counters, the lock, the favourite
+/// thread, the memory cells, and the slots for the registers of each thread.
 pub struct Code {
-    /// The memory model.
+    /// The memory model under which the program is explored.
     pub model: MemoryModel,
-    /// The compiled threads.
+    /// The compiled threads, in the order of the program.
     pub threads: Vec<ThreadCode>,
     /// The slot of the first memory cell.
     pub memory: Slot,
@@ -40,7 +41,7 @@ pub struct Code {
     pub local_first: bool,
     /// The footprints of the future steps of each thread from each location, if the reduction needs them.
     pub summaries: Option<Summaries>,
-    /// The number of slots.
+    /// The number of slots of a state, buffers not included.
     pub slots: usize,
     /// For each shared variable, the slots of its cells, in ascending order.
     arrays: Vec<std::ops::Range<usize>>,
@@ -56,25 +57,25 @@ pub struct Code {
     pub overflow_decides: bool,
 }
 
-/// A compiled thread.
+/// The code of a thread, and the slots of its part of the state.
 pub struct ThreadCode {
-    /// The edges that leave each location.
+    /// For each location, the edges that leave it.
     pub edges: Vec<Box<[EdgeCode]>>,
-    /// The target of each edge.
+    /// The target location of each edge, indexed by `EdgeId`.
     pub targets: Vec<u32>,
-    /// The fault location.
+    /// The location that the thread enters when it faults.
     pub fault: u64,
     /// For each location, whether it is an end of the thread.
     pub ended: Vec<bool>,
-    /// The slots of registers that die on an edge, sorted by edge.
+    /// The slots that may hold a value before or during an edge and are dead after it; sorted by edge.
     pub freed: Vec<(EdgeId, Slot)>,
-    /// The slots of registers that are dead after a fault.
+    /// The slots of the thread's registers that are dead at the fault location.
     pub dead_after_fault: Vec<Slot>,
-    /// The slot of each register.
+    /// The slot of each register. Registers whose live ranges do not overlap may share a slot.
     pub registers: Vec<Slot>,
-    /// The slots of all registers.
+    /// The range of all slots of the thread's registers.
     pub slots: std::ops::Range<Slot>,
-    /// Liveness of the registers.
+    /// The live registers at each location. Without the live-variable reduction, all registers are live everywhere.
     pub live: LiveRegisters,
     /// The cells the thread stores to through its buffer, in order.
     pub buffered_cells: Vec<u32>,
@@ -84,13 +85,13 @@ pub struct ThreadCode {
     pub flush_visible: Vec<bool>,
 }
 
-/// A compiled edge.
+/// A compiled edge of a thread.
 pub struct EdgeCode {
     /// The number of the edge in the thread.
     pub id: EdgeId,
-    /// The target location.
+    /// The target location if the edge does not fault.
     pub to: u64,
-    /// The action of the edge.
+    /// The compiled action; writes to registers that are dead afterwards only check the range.
     pub action: ActionCode,
     /// Whether the edge is local: it commutes with all steps of other threads, and no property observes it.
     pub local: bool,
@@ -100,9 +101,9 @@ pub struct EdgeCode {
     pub span: Span,
 }
 
-/// A compiled action.
+/// An action of the program with compiled operations.
 pub enum ActionCode {
-    /// One operation.
+    /// A single operation outside of atomic steps.
     Op(OpCode),
     /// See [`Action::Fence`].
     Fence,
@@ -129,7 +130,7 @@ pub struct Target {
     pub range: Range,
 }
 
-/// A compiled operation.
+/// An operation of the program on slots and cells.
 pub enum OpCode {
     /// See [`Op::Skip`](fencewright_program::Op::Skip).
     Skip,
@@ -137,11 +138,11 @@ pub enum OpCode {
     Assign(Target, ExprCode),
     /// See [`Op::Havoc`](fencewright_program::Op::Havoc).
     Havoc {
-        /// The target of the value.
+        /// The register that receives the value.
         target: Target,
-        /// The values.
+        /// The values to choose from: all of them or, if `sampled`, the samples among them.
         range: Range,
-        /// Whether only samples are tried.
+        /// Whether only samples are tried, because the step has infinitely or very many choices.
         sampled: bool,
     },
     /// See [`Op::Assume`](fencewright_program::Op::Assume).
@@ -154,17 +155,17 @@ pub enum OpCode {
     Store(AddressCode, Range, ExprCode),
 }
 
-/// A compiled address.
+/// An address of the program, resolved to cells.
 pub enum AddressCode {
-    /// A fixed cell.
+    /// The cell with this number: a scalar, or an array element with a constant index in range.
     Cell(u32),
-    /// An array element with a computed index.
+    /// An array element with a computed index, or with a constant index out of range.
     Computed {
-        /// The index expression.
+        /// Computes the index from registers.
         index: ExprCode,
-        /// The legal indices.
+        /// The indices of the array.
         indices: Range,
-        /// The cell of the first element.
+        /// The cell of the element with the least index.
         base: u32,
         /// Whether an index out of range reaches a limit of the model (an open array) instead of a fault.
         open: bool,
@@ -258,7 +259,7 @@ impl Code {
         self.threads.iter().map(&mut of).collect()
     }
 
-    /// The slot of a thread's program counter.
+    /// The slot of a thread's program counter, which is its location.
     pub fn pc(&self, thread: usize) -> usize {
         thread
     }
@@ -283,7 +284,7 @@ impl Code {
         }
     }
 
-    /// The slot of the first register.
+    /// The slot of the first register of the first thread; all slots before it belong to control or memory.
     pub fn first_register(&self) -> usize {
         self.arrays.last().map_or(self.memory as usize, |cells| cells.end)
     }
@@ -333,7 +334,7 @@ impl ThreadCode {
         self.buffered_cells.len() + 1
     }
 
-    /// The kind of a barrier.
+    /// The kind of a barrier: the number after those of the `buffered_cells`.
     pub fn barrier(&self) -> u64 {
         self.buffered_cells.len() as u64
     }

@@ -8,12 +8,12 @@ use fencewright_program::{Action, Op, Program, Span, Thread};
 use super::code::Code;
 use super::layout::Sizes;
 
-/// Minimum length of a buffer that is reported.
+/// Minimum number of entries of a reported buffer.
 const LONG_BUFFER: u32 = 6;
-/// Minimum width of the range of a counter that is reported.
+/// Minimum difference between the greatest and the least value of a reported variable or register.
 const WIDE_RANGE: u64 = 24;
 
-/// Whether a buffer or value grew in a loop that does not visibly bound it, so that the search is unlikely to terminate.
+/// Whether a buffer or value grew and a store or assignment in a loop explains it, so that the search is unlikely to terminate.
 pub fn is_endless(program: &Program, code: &Code, sizes: &Sizes) -> bool {
     explain(program, code, sizes).iter().any(|(_, place)| place.is_some())
 }
@@ -80,11 +80,12 @@ pub fn explain(program: &Program, code: &Code, sizes: &Sizes) -> Vec<(String, Op
 /// thousands of cells and lines.
 #[derive(Default)]
 struct Repeated {
-    /// Stores, by variable.
+    /// The first store in a loop, by index of the variable.
     stores: HashMap<usize, Span>,
-    /// Assignments, by register.
+    /// The first assignment in a loop, by index of the register.
     assignments: HashMap<usize, Span>,
-    /// Assignments that read the register itself (`r = r + 1`). They are preferred, because they are the more likely cause.
+    /// The first assignment in a loop that reads the register itself (`r = r + 1`), by index of the register. It is preferred to `assignments`,
+    /// because it is the more likely cause.
     steps: HashMap<usize, Span>,
 }
 

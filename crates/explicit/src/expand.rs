@@ -15,25 +15,25 @@ use super::code::{ActionCode, AddressCode, Code, EdgeCode, OpCode, Target};
 use super::instructions::ExprCode;
 use super::layout::{Growth, Layout};
 
-/// A step from a packed state.
+/// A step from a packed state, as a `Sink` receives it together with the successor.
 #[derive(Clone, Copy)]
 pub struct Step<'a> {
     /// The index of the thread; for a flush, of the thread whose buffer it is.
     pub thread: u32,
-    /// The action of the step.
+    /// What the thread or its buffer does.
     pub kind: StepKind<'a>,
     /// Whether the step may change the value of a property's formula.
     pub visible: bool,
-    /// Whether the thread faulted.
+    /// Whether the thread faulted in this step.
     pub fault: bool,
 }
 
-/// The action of a step.
+/// What a thread or its buffer does in a step.
 #[derive(Clone, Copy)]
 pub enum StepKind<'a> {
     /// An edge, with the values chosen for its `*`s.
     Edge(&'a EdgeCode, &'a [i64]),
-    /// A flush to this cell.
+    /// A flush of a store to this memory cell.
     Flush(u32),
     /// Several edges in sequence: a reduction may omit the states between them.
     Run,
@@ -48,18 +48,19 @@ pub enum Part {
     Flushes(usize, Option<u64>),
 }
 
-/// Consumer of successors.
+/// A consumer of the successors that an `Expander` produces.
 pub trait Sink {
-    /// Takes one successor.
+    /// Takes one successor: the step, and the packed state after it, which is valid only during the call.
     fn take(&mut self, step: Step<'_>, state: &[u64]);
 }
 
 /// Facts about the expansion of a state besides its successors.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Summary {
-    /// Whether there was any step.
+    /// Whether a step is enabled. A step that reaches a limit or the bound on buffers does not count. A `*` that is sampled counts, even if no sample
+    /// lies in its range.
     pub moved: bool,
-    /// Whether a `*` was only sampled.
+    /// Whether only samples were tried for some `*`.
     pub sampled: bool,
     /// Whether a store was not explored because of the bound on buffers.
     pub bounded: bool,
@@ -78,13 +79,13 @@ impl Summary {
         }
     }
 
-    /// Whether all successors were produced.
+    /// Whether all successors were produced: none was left out because of a limit, the bound on buffers, or sampling.
     pub fn is_complete(self) -> bool {
         self.limit.is_none() && !self.bounded && !self.sampled
     }
 }
 
-/// The result of an operation.
+/// How an operation, and with it the step, goes on.
 enum Flow {
     Done,
     Disabled,
@@ -92,9 +93,9 @@ enum Flow {
     Limit(Limit),
 }
 
-/// Computes successors of packed states.
+/// Computes the successors of packed states. It is reused for many states, so that expansion does not allocate.
 pub struct Expander<'c> {
-    /// The program.
+    /// The compiled program.
     pub code: &'c Code,
     /// The values tried for an unbounded `*`.
     pub samples: &'c [i64],
@@ -110,7 +111,7 @@ pub struct Expander<'c> {
 }
 
 impl<'c> Expander<'c> {
-    /// An expander for a program.
+    /// An expander that tries `samples` for each unbounded `*`, and cuts off stores that exceed `bound`.
     pub fn new(code: &'c Code, samples: &'c [i64], bound: Option<Bound>) -> Self {
         Expander {
             code,

@@ -15,7 +15,8 @@ const LOOPS_FOR: Duration = Duration::from_millis(500);
 /// this limit, 78 of 216 x86 tests are confirmed, at 6% of the total time.
 const CONFIRMED: Exploration = Exploration { states: 70, events: 0, time: Duration::from_secs(2) };
 
-/// The final states of a litmus test. If enumerating all of them does not terminate, those up to the first that decides the condition.
+/// The final states of a litmus test: all of them, or, if a test with a loop has too many to enumerate in the time `LOOPS_FOR`, those found until one
+/// decides the condition.
 pub fn decide(condition: &Condition<'_>, limits: &Limits) -> FinalStates {
     let loops = condition.program().threads.iter().any(|t| loop_depths(t).iter().any(|depth| *depth > 0));
     let first_limits = if loops { limits.within(LOOPS_FOR) } else { limits.clone() };

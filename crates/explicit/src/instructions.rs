@@ -5,11 +5,11 @@ use fencewright_program::{BinaryOp, EvalError, Expr, UnaryOp};
 use super::code::Slot;
 use super::layout::Field;
 
-/// A compiled expression.
+/// A compiled expression. The most frequent forms have variants of their own, which are faster than the stack machine.
 pub enum ExprCode {
     /// A constant.
     Const(i64),
-    /// The value of a slot.
+    /// The present value of a slot.
     Slot(Slot),
     /// An operator on a slot and a constant.
     SlotConst(BinaryOp, Slot, i64),
@@ -41,7 +41,7 @@ pub enum Instruction {
     Truth,
     /// Pops the top; if it was 0, skips this many instructions.
     Unless(u32),
-    /// Skips this many instructions.
+    /// Skips this many instructions unconditionally.
     Skip(u32),
 }
 
@@ -184,7 +184,7 @@ fn emit<L>(e: &Expr<L>, low: bool, leaf: &impl Fn(&L) -> Instruction, out: &mut 
     }
 }
 
-/// Reserves an instruction for a jump.
+/// Appends a placeholder for a jump whose distance is not known yet, and returns its index.
 fn reserve(out: &mut Vec<Instruction>) -> usize {
     out.push(Instruction::Skip(0));
     out.len() - 1

@@ -15,7 +15,7 @@ use rustc_hash::FxBuildHasher;
 use super::abstract_buffer::Abstraction;
 use super::code::{Code, ThreadCode};
 
-/// A field of a packed state.
+/// A field of a packed state: a value of a few bits within one word, relative to a base.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Field {
     word: u32,
@@ -27,13 +27,13 @@ pub struct Field {
 }
 
 impl Field {
-    /// The value of the field.
+    /// The value of the field: its raw value plus the base.
     #[inline(always)]
     pub fn get(self, state: &[u64]) -> i64 {
         self.base.wrapping_add(self.raw(state) as i64)
     }
 
-    /// The raw value of the field.
+    /// The raw value of the field: its bits as an unsigned number.
     #[inline(always)]
     pub fn raw(self, state: &[u64]) -> u64 {
         (state[self.word as usize] >> self.shift) & self.mask
@@ -56,7 +56,7 @@ impl Field {
         (self.word, self.shift, self.mask.count_ones(), self.base)
     }
 
-    /// Writes a raw value to the field.
+    /// Writes a raw value, which must fit, to the field.
     #[inline(always)]
     pub fn set_raw(self, state: &mut [u64], raw: u64) {
         let word = &mut state[self.word as usize];
@@ -109,14 +109,14 @@ pub enum Growth {
     BufferValue(u32, i64),
 }
 
-/// The required size of every component.
+/// The values and numbers of entries for which a layout must have room.
 #[derive(Clone, Debug)]
 pub struct Sizes {
     /// For each slot, its bounds.
     pub values: Vec<Bounds>,
-    /// For each buffer, the number of entries.
+    /// For each thread, the number of entries for which its buffer has room; empty under SC.
     pub entries: Vec<u32>,
-    /// For each buffer, the bounds of the values in it.
+    /// For each thread, the bounds of the values in its buffer; empty under SC.
     pub buffered: Vec<Bounds>,
 }
 
@@ -164,7 +164,7 @@ pub type Bits = Box<[(u32, u64)]>;
 /// A layout: the position of each component of a state.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// The number of words per state.
+    /// The number of 64-bit words of a state, at least 1.
     pub words: usize,
     /// The field of each slot.
     pub slots: Vec<Field>,
@@ -184,7 +184,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout for the given sizes.
+    /// A layout with room for the given sizes.
     pub fn new(code: &Code, sizes: &Sizes) -> Self {
         let mut packer = Packer::default();
         let fixed_slots = code.fixed_slots();
@@ -222,7 +222,7 @@ impl Layout {
         packer.words()
     }
 
-    /// Repacks a state from an older layout.
+    /// Converts the state `from` of the narrower layout `old` to this layout. Panics if a value does not fit.
     pub fn repack(&self, code: &Code, live: &mut LiveSlots, old: &Layout, from: &[u64], to: &mut [u64]) {
         to.fill(0);
         let mut fits = true;
@@ -288,7 +288,7 @@ fn by_edge(thread: &ThreadCode) -> impl Iterator<Item = Vec<u32>> + '_ {
     })
 }
 
-/// See [`Layout::arrive`].
+/// The table [`Layout::arrive`], given the bits of dead registers for each edge and for faults.
 fn arrivals(
     code: &Code,
     slots: &[Field],

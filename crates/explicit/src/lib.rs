@@ -64,24 +64,25 @@ pub use fencewright_verdict::Order;
 pub use reduction::Reduction;
 use search::{Decided, Found};
 
-/// Options of a search.
+/// Options of engine `explicit` and of the other engines that use its search.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The search order.
+    /// The order in which states are expanded. With several workers it is only approximate for depth-first search.
     pub order: Order,
     /// Whether the values of dead registers are dropped.
     pub live_variables: bool,
-    /// The partial order reduction.
+    /// The partial order reduction; `Reduction::Suited` chooses one for the program.
     pub reduction: Reduction,
     /// Whether to reduce by symmetry: of states that differ only by a permutation of the threads of a family, one is stored.
     pub symmetry: bool,
-    /// The number of worker threads.
+    /// The maximum number of worker threads.
     pub workers: usize,
     /// The number of states waiting to be expanded at which worker threads are started; until then one thread does all the work.
     pub threads_from: usize,
-    /// The bound on the size of store buffers, if any; if a store does not fit, the answer is `unknown`.
+    /// The bound on the size of store buffers; `None` if they are unbounded. A store that does not fit is not explored; then there is no proof, and
+    /// the answer is a violation or `unknown`.
     pub buffer_bound: Option<Bound>,
-    /// Whether a proof must be a checkable set of states. If the reduction of a search does not yield one, a second search with another reduction
+    /// Whether proofs should be checkable sets of states. If the reduction of a search does not yield one, a second search with persistent sets
     /// follows.
     pub certificates: bool,
     /// Whether unbounded tags, version counters and identities are stored only up to their order. Such a search finds proofs only, and only for
@@ -108,7 +109,7 @@ impl Default for Options {
 /// Engine `explicit`.
 #[derive(Clone, Debug, Default)]
 pub struct Explicit {
-    /// The options of its searches.
+    /// The options of all its searches.
     pub options: Options,
 }
 
@@ -223,7 +224,7 @@ fn conclude(
     }
     report.finals = found.finals.iter().cloned().collect();
     let proofs = match &incomplete {
-        // With other reductions the state set is closed under the explored steps only, so it is no proof.
+        // With other reductions the state set is closed under the explored steps only, so it is not a proof.
         None if options.reduction.has_proof() => Proofs::new(task, code, &answers, found, limits),
         _ => Proofs::default(),
     };
@@ -247,7 +248,7 @@ impl Explicit {
         options
     }
 
-    /// Runs the stateless search.
+    /// Runs the stateless search, and, if certificates are requested, a search with persistent sets after it.
     fn run_dynamic(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
         if self.options.buffer_bound.is_some() {
             let what = "a dynamic reduction has no bound on buffers: all executions must end";
@@ -262,8 +263,8 @@ impl Explicit {
         report
     }
 
-    /// Replaces answers without certificates, from a search whose reduction yields none, by the certified answers of a second search with persistent
-    /// sets.
+    /// Runs a second search, with persistent sets, after a search whose reduction yields no certificates. Definite answers without evidence are
+    /// replaced by certified ones. If the second search finds an execution that contradicts such an answer, the answer becomes `unknown`.
     fn certify(&self, task: &Task<'_>, limits: &Limits, progress: &Progress, report: &mut Report) {
         let shown = |answer: &Answer| matches!(answer, Answer::Holds(None) | Answer::Violated(None));
         if !report.answers.iter().any(shown) {

@@ -18,7 +18,7 @@ pub struct Liveness {
     pub live: LiveRegisters,
     /// The field of each register, numbered from 0.
     pub colours: Vec<usize>,
-    /// The number of fields.
+    /// The number of fields that the registers need.
     pub fields: usize,
     /// The fields that may hold a value before or during an edge and are dead after it; sorted by edge.
     pub freed: Vec<(EdgeId, usize)>,
@@ -54,7 +54,7 @@ impl Liveness {
     }
 }
 
-/// Maximum number of attempts to put a register into a field that is already in use; so many attempts take a fraction of a second. After that, each
+/// Maximum number of attempts to put a register into a field that is already in use; this many attempts take a fraction of a second. After that, each
 /// remaining register gets its own field.
 const MOST_TRIES: usize = 1 << 20;
 

@@ -13,18 +13,18 @@ use super::versions::Renaming;
 pub struct Batch {
     /// The packed states, one after the other.
     pub states: Vec<u64>,
-    /// For each state, its origin.
+    /// For each state, its hash, its predecessor, and facts about the step to it.
     pub origins: Vec<Origin>,
     /// For each state, its sleep set; empty without sleep sets.
     pub asleep: Vec<u64>,
 }
 
-/// The origin of a successor.
+/// Facts about a successor that its owner needs to store it.
 #[derive(Clone, Copy)]
 pub struct Origin {
-    /// The hash of the state.
+    /// The `store::hash` of the packed state.
     pub hash: u64,
-    /// The global index of the predecessor.
+    /// The global index of the predecessor; see `Sorter::parent`.
     pub parent: u32,
     /// A combination of [`VISIBLE`] and [`FAULT`].
     pub flags: u32,
@@ -67,19 +67,20 @@ pub fn owner(layout: &Layout, state: &[u64], workers: usize) -> usize {
 
 /// Distributes successors to the batches of their owners.
 pub struct Sorter<'w, 'c> {
-    /// The program.
+    /// The compiled program.
     pub code: &'c Code,
-    /// The layout of the states.
+    /// The layout of the expanded state and of its successors.
     pub layout: &'w Layout,
-    /// Computes the representative of a successor's orbit.
+    /// Replaces each successor by the representative of its orbit.
     pub representatives: &'w mut Representatives<'c>,
-    /// Renames versions, if the program has any.
+    /// Renames the versions of each successor to a canonical form; unused if the program has no versions.
     pub renaming: &'w mut Renaming,
     /// Set if a successor did not fit into the layout after its versions were renamed.
     pub growth: Option<Growth>,
-    /// The batch of each worker.
+    /// For each worker, the batch of the successors that it owns.
     pub out: &'w mut [Batch],
-    /// The global index of the state that is being expanded.
+    /// The global index of the state that is being expanded: its index in the store of its owner, times the number of workers, plus the number of the
+    /// owner.
     pub parent: u32,
     /// Number of successors produced in this round.
     pub made: &'w mut usize,
@@ -114,9 +115,9 @@ impl Sink for Sorter<'_, '_> {
 
 /// Distributes successors together with their sleep set.
 pub struct SleepSorter<'s, 'w, 'c> {
-    /// The underlying sorter.
+    /// Assigns the successors to their owners.
     pub sorter: &'s mut Sorter<'w, 'c>,
-    /// The sleep set of the successors.
+    /// The sleep set of the successors that follow, as a set of parts.
     pub asleep: u64,
 }
 

@@ -39,7 +39,7 @@ pub struct Orbits {
     classes: Vec<Class>,
 }
 
-/// A compiled family.
+/// A family of threads, with the slots and cells that its permutations change.
 struct Class {
     threads: Vec<usize>,
     numbers: Vec<i64>,
@@ -62,7 +62,8 @@ struct Class {
 }
 
 impl Orbits {
-    /// Compiles the families of a program. A family whose threads have different slot structures is dropped.
+    /// Compiles the families of a program. Of a family with numbers, only the first `MOST_NUMBERED` threads are permuted. A family is dropped if the
+    /// slots of its threads do not correspond, or if too many permutations would have to be tried.
     pub fn new(program: &Program, code: &Code, families: Vec<Family>) -> Self {
         let mut orbits = Orbits::default();
         let mut arrangements = 1;
@@ -226,7 +227,7 @@ impl Class {
     }
 
     /// Maps a value that may be a thread number: to 1 for the thread at position `by`, to 2 for any other thread of the class, and to the value plus
-    /// 3 if it is no thread number of the class.
+    /// 3 if it is not a thread number of the class.
     fn seen(&self, value: i64, by: usize) -> u64 {
         match self.position(value) {
             Some(position) if position == by => 1,

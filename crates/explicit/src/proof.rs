@@ -70,7 +70,7 @@ pub fn states(program: &Program, code: &Code, found: Found) -> Option<StateSet> 
     Some(StateSet { model, abstraction, layout, live, local, symmetry, persistent, versions, states })
 }
 
-/// The future footprints of the threads.
+/// The summaries of the threads, in the form from which the checker recomputes persistent sets.
 fn persistent(program: &Program, code: &Code, summaries: &Summaries) -> Persistent {
     let footprint = |place: &Place| {
         let Footprint { reads, writes, marks } = place.future;

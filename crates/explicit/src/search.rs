@@ -1,10 +1,13 @@
 //! The search: breadth first or depth first, on one or several cores, without recursion.
 //!
 //! Each worker owns the states whose fixed part (program counters, lock, favourite) hashes to it, so that no two workers access the same table. In a
-//! round, every worker expands some of its states and posts successors to their owners; after a barrier, every worker stores the states posted to it;
-//! after a second barrier, all agree on the next action: the next level, a wider layout, or the end. Breadth-first search proceeds level by level, so
-//! the first violation has a shortest trace. While there is little work, one thread acts for all workers in turn, because most searches end before
-//! starting threads pays off. If a listener wants to be told of a decided property at once, the worker threads are stopped for a moment, because the
+//! round, every worker expands some of its states and posts successors to their owners. After a barrier, every worker stores the states posted to it.
+//! After a second barrier, all agree on the next action: the next level, a wider layout, or the end. Breadth-first search proceeds level by level, so
+//! the first violation has a shortest trace among those that the reduction leaves.
+//!
+//! While there is little work, one thread acts for all workers in turn, because most searches end before starting threads pays off. When a property
+//! is decided and a listener has to be notified at once, the worker threads are stopped for a moment, because the execution leads through states of
+//! all workers.
 //! execution leads through states of all workers.
 
 use std::collections::BTreeSet;
@@ -26,11 +29,11 @@ use super::store::{NONE, Store, hash};
 use super::versions::Renaming;
 use super::worker::Worker;
 
-/// The result of a search.
+/// The states and facts that a search has collected.
 pub struct Found {
-    /// The states stored by each worker.
+    /// For each worker, the states that it owns.
     pub stores: Vec<Store>,
-    /// The final sizes of all components.
+    /// The sizes of all components in the last layout.
     pub sizes: Sizes,
     /// Why the search ended early, if it did.
     pub stopped: Option<Reason>,
@@ -44,19 +47,19 @@ pub struct Found {
     pub finals: BTreeSet<Vec<i64>>,
     /// Peak memory use in bytes.
     pub bytes: u64,
-    /// The number of transitions taken.
+    /// The number of transitions taken; those of a state that is expanded again in a wider layout count once.
     pub transitions: u64,
 }
 
 /// A state that decides a property, found by a running search.
 pub struct Decided<'a> {
-    /// The index of the property.
+    /// The index of the property in the task.
     pub property: usize,
-    /// The global index of the state.
+    /// The global index of the state: its index in the store of its owner, times the number of workers, plus the number of the owner.
     pub state: u32,
-    /// The states stored by each worker.
+    /// For each worker, the states that it owns.
     pub stores: Vec<&'a Store>,
-    /// The layout of these states.
+    /// The layout of all stored states.
     pub layout: &'a Layout,
     /// The sizes that the layout was made for.
     pub sizes: &'a Sizes,
@@ -66,7 +69,7 @@ pub struct Decided<'a> {
     pub transitions: u64,
 }
 
-/// Data shared by all workers.
+/// The data through which workers communicate.
 pub(super) struct Shared<'a> {
     pub(super) task: &'a Task<'a>,
     pub(super) code: &'a Code,
@@ -75,7 +78,7 @@ pub(super) struct Shared<'a> {
     pub(super) progress: &'a Progress,
     pub(super) workers: usize,
     pub(super) gate: Gate,
-    /// Successors posted to each worker.
+    /// For each worker, the successors that other workers have posted to it.
     pub(super) mail: Vec<Mutex<Batch>>,
     pub(super) growth: Mutex<Vec<Growth>>,
     pub(super) decided: Mutex<Vec<Option<u32>>>,
@@ -84,7 +87,7 @@ pub(super) struct Shared<'a> {
     pub(super) news: AtomicBool,
     pub(super) stopped: Mutex<Option<Reason>>,
     pub(super) stop: AtomicBool,
-    /// Whether the search is over.
+    /// Whether the search is over: no state is left to expand, or the search was stopped.
     pub(super) over: AtomicBool,
     /// The number of workers with states of the current level left to expand.
     pub(super) busy: AtomicUsize,
@@ -229,7 +232,7 @@ enum Pause {
     Over,
     /// There is enough work to start worker threads.
     Crowd,
-    /// A property was decided, and a listener wants to be told at once.
+    /// A property was decided, and the listener has to be notified at once.
     News,
 }
 

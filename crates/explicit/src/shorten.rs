@@ -7,7 +7,7 @@
 use fencewright_program::{Event, EventKind, Property, PropertyKind, Trace};
 use fencewright_verdict::{Limits, Task};
 
-/// Maximum number of replayed events: very long executions are not shortened.
+/// Maximum number of events that are replayed in all. So a long execution is shortened only in part, and a very long one not at all.
 const MOST_REPLAYED: usize = 100_000;
 
 /// Shortens an execution that violates a property.

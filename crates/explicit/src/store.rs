@@ -40,7 +40,7 @@ pub struct Store {
     has_empty: bool,
 }
 
-/// The hash of a packed state.
+/// The hash of a packed state. Its upper bits determine the position in tables.
 #[inline]
 pub fn hash(state: &[u64]) -> u64 {
     match state {
@@ -49,7 +49,7 @@ pub fn hash(state: &[u64]) -> u64 {
     }
 }
 
-/// The hash of one word.
+/// The hash of a state of one word. A table of one-word states computes it again from its slots when it grows.
 #[inline]
 pub fn hash_word(word: u64) -> u64 {
     let product = u128::from(word ^ 0x243f_6a88_85a3_08d3) * 0x9e37_79b9_7f4a_7c15_u128;
@@ -74,13 +74,13 @@ impl Store {
         }
     }
 
-    /// The number of states.
+    /// The number of stored states.
     #[inline]
     pub fn len(&self) -> usize {
         self.parents.len()
     }
 
-    /// The state with this index.
+    /// The packed state with this index, in the order of discovery.
     #[inline]
     pub fn state(&self, number: u32) -> &[u64] {
         let start = number as usize * self.words;
@@ -92,7 +92,7 @@ impl Store {
         self.parents[number as usize]
     }
 
-    /// The states, one after the other.
+    /// The words of all states, in the order of discovery.
     pub fn into_states(self) -> Vec<u64> {
         self.states
     }
@@ -139,7 +139,7 @@ impl Store {
     }
 
     /// Prefetches the memory that a look-up of this hash accesses. Several prefetches in a row overlap their cache misses, while look-ups would wait
-    /// for one after the other.
+    /// for one after the other. The result is meaningless; it only keeps the compiler from dropping the accesses.
     #[inline]
     pub fn touch(&self, hash: u64) -> u64 {
         let slot = self.table[(hash >> self.shift) as usize];
@@ -195,12 +195,12 @@ impl Store {
         Some(number)
     }
 
-    /// Doubles the table, unless `go_on` returns false.
+    /// Doubles the table. If `go_on` returns false, the table stays as it is.
     #[cold]
     fn enlarge(&mut self, go_on: &mut dyn FnMut() -> bool) {
         let shift = self.shift - 1;
         let mut larger = vec![EMPTY; self.table.len() * 2];
-        // A probe sequence may wrap around the end of the old table; starting behind an empty slot keeps the order of its slots.
+        // A probe sequence may wrap around the end of the old table; starting after an empty slot keeps the order of its slots.
         let start = self.table.iter().position(|&slot| slot == EMPTY).unwrap_or(0);
         let (wrapped, first) = self.table.split_at(start);
         for slots in first.chunks(MOVED_SLOTS).chain(wrapped.chunks(MOVED_SLOTS)) {

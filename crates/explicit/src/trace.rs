@@ -172,7 +172,7 @@ impl Sink for Passed {
     }
 }
 
-/// The event of a step.
+/// Converts a step of the expander to an event of a trace.
 fn event(step: Step<'_>) -> Event {
     let kind = match step.kind {
         StepKind::Edge(edge, chosen) => EventKind::Step { edge: edge.id, chosen: chosen.to_vec() },

@@ -20,14 +20,14 @@ use super::layout::{Growth, Layout, Sizes};
 const MOST_EDGES: usize = 5_000;
 /// Maximum scale (a constant by which the program divides versions) that is tried.
 const MOST_SCALE: i64 = 64;
-/// Maximum number of variables of a program in which versions are searched for.
+/// Versions are searched for only in programs with at most this many variables.
 const MOST_VARIABLES: usize = 64;
 
 /// The slots of a packed state that hold versions.
 pub struct Versions {
     /// The variables and registers of the program that hold versions, with their scales.
     pub of: versions::Versions,
-    /// The initial versions.
+    /// How the initial values of versions are ordered.
     pub start: Start,
     /// The slots of memory cells that hold versions, with their scales.
     cells: Vec<(Slot, i64)>,
@@ -164,7 +164,7 @@ pub fn are_likely(program: &Program) -> bool {
 }
 
 /// Candidate groups of variables that hold versions: all initially unconstrained variables together, because they may be compared with each other;
-/// and each variable to which a computed value is stored, by itself.
+/// then, by itself, each of them (if there are several) and each variable to which a computed value is stored.
 fn seeds(program: &Program) -> Vec<Vec<usize>> {
     let is_any = |&v: &usize| program.variables[v].init.iter().any(|init| matches!(init, Init::Any(None)));
     let all = 0..program.variables.len();
@@ -174,7 +174,8 @@ fn seeds(program: &Program) -> Vec<Vec<usize>> {
     std::iter::once(any).filter(|any| !any.is_empty()).chain(single).collect()
 }
 
-/// A maximal set of versions of a program; `None` if it is empty, or if the program is too large.
+/// The versions of a program: grows greedily, by one candidate group after the other, as long as no rule for versions is broken. `None` if there are
+/// none, or if the program is too large.
 fn find(
     program: &Program,
     properties: &[Property],

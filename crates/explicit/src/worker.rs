@@ -173,7 +173,8 @@ impl<'a, 's> Worker<'a, 's> {
         self.sleep.as_ref().map_or(0, Sleep::waiting)
     }
 
-    /// Expands states until the round ends.
+    /// Expands states until none is left (breadth first: none of the current level), the round has reached one of its maximum numbers, or a value
+    /// does not fit into the layout.
     pub(super) fn expand_some(&mut self) {
         let depth_first = self.shared.options.order == Order::DepthFirst;
         // A single worker is strictly depth first: the successors of a state are stored before the next state is taken.
@@ -369,7 +370,7 @@ impl<'a, 's> Worker<'a, 's> {
         }
     }
 
-    /// Posts the successors owned by other workers.
+    /// Posts the successors owned by other workers to their mail, where they wait until the others receive them.
     pub(super) fn post(&mut self) {
         for owner in (0..self.shared.workers).filter(|&w| w != self.me) {
             self.shared.mail[owner].lock().expect("no worker panicked").append(&mut self.out[owner]);

@@ -22,16 +22,16 @@ use super::program::{BooleanProgram, Size};
 use super::vector::Vector;
 use super::vocabulary::{Predicate, Vocabulary};
 
-/// The precision of the abstraction.
+/// The precision of an abstraction: which cubes are enumerated, and whether predicates are added.
 #[derive(Clone, Copy, Debug)]
 pub struct Precision {
-    /// Initial maximum number of literals per cube.
+    /// Maximum number of literals per cube at present.
     pub cube_size: usize,
-    /// Cubes grow up to this many literals before interpolants become predicates.
+    /// The value of `cube_size` up to which cubes grow first; after that, interpolants become predicates first.
     pub cubes_first: usize,
-    /// Maximum number of literals per cube.
+    /// The value beyond which `cube_size` does not grow.
     pub most: usize,
-    /// Whether interpolants become predicates.
+    /// Whether interpolants of spurious paths become predicates.
     pub refined: bool,
 }
 
@@ -48,11 +48,11 @@ impl Precision {
 pub struct Effort {
     /// The size of the last boolean program.
     pub size: Size,
-    /// Seconds spent on building boolean programs.
+    /// Seconds spent on building boolean programs, in all rounds.
     pub build_seconds: f64,
-    /// Seconds spent on model checking.
+    /// Seconds spent on exploring boolean programs, in all rounds.
     pub check_seconds: f64,
-    /// Number of states of the last search.
+    /// Number of states that the last search stored.
     pub states: u64,
     /// Memory use of the largest search, in bytes.
     pub bytes: u64,
@@ -187,7 +187,8 @@ impl<'a> Abstraction<'a> {
         path::examine(self.machine, path, property, self.limits)
     }
 
-    /// Adds new predicates or, if there are none, allows larger cubes. Returns false if neither is possible.
+    /// Adds the interpolants as predicates, unless smaller cubes are to be tried first. If there are no new predicates, allows larger cubes. Returns
+    /// false if neither is possible.
     fn refine(&mut self, interpolants: &[Linear]) -> bool {
         if self.precision.refined && self.precision.cube_size >= self.precision.cubes_first {
             let before = self.predicates.len();

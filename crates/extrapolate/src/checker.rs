@@ -53,7 +53,7 @@ pub struct Checker<'a> {
     bytes: u64,
 }
 
-/// A control state.
+/// A control state, with its states and the facts about it that do not depend on vectors.
 struct Place {
     control: Control,
     /// The states that are not covered by others.
@@ -120,7 +120,7 @@ impl<'a> Checker<'a> {
         self.bytes
     }
 
-    /// Searches breadth first.
+    /// Searches breadth first, until a state may violate a property.
     pub fn run(&mut self, progress: &Progress) -> Result<Found, Reason> {
         let program = self.program;
         for vector in &program.initial {

@@ -22,7 +22,7 @@ pub struct Fact {
 enum Shape {
     /// The cell with index i minus the cell with index j is at most the constant.
     Difference(usize, usize, i32),
-    /// Constant truth value.
+    /// A constraint without cells, which is true or false.
     Constant(bool),
     /// Any other constraint; the solver handles it.
     General,
@@ -31,7 +31,7 @@ enum Shape {
 /// A conjunction of constraints.
 pub type Conjunction = Vec<Fact>;
 
-/// A disjunction of conjunctions.
+/// A disjunction of conjunctions of constraints: disjunctive normal form.
 pub type Disjunction = Vec<Conjunction>;
 
 /// The mapping from cells to matrix indices; index 0 is the constant 0.
@@ -41,7 +41,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The dimension of a matrix.
+    /// The dimension of a matrix for the cells that have an index so far.
     pub fn size(&self) -> usize {
         self.indices.len() + 1
     }
@@ -67,7 +67,7 @@ impl Frame {
         cubes.into_iter().map(|cube| cube.iter().map(|linear| self.fact(linear)).collect()).collect()
     }
 
-    /// The world without constraints.
+    /// The world without constraints, for the cells that have an index so far.
     pub fn world<'f>(&self) -> World<'f> {
         let size = self.size();
         let mut matrix = vec![NONE; size * size];
@@ -76,7 +76,7 @@ impl Frame {
     }
 }
 
-/// A conjunction of constraints.
+/// A conjunction of constraints: the closed matrix of those that are differences, and the list of all of them.
 #[derive(Clone)]
 pub struct World<'f> {
     size: usize,

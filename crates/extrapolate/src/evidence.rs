@@ -76,7 +76,7 @@ fn too_many() -> Reason {
     Reason::Unsupported("the proof leaves too many shapes of buffers open".into(), None)
 }
 
-/// The bound of the queue machine.
+/// The bound of the queue machine that corresponds to these bounds of `P_M`; an error if the machine does not support it.
 fn bound(program: &Program, bounds: &Bounds) -> Result<Bound, Reason> {
     let each = match bounds {
         Bounds::PerThread(k) => return Ok(Bound::Thread(*k)),
@@ -120,8 +120,9 @@ struct Content {
 }
 
 impl Translation<'_> {
-    /// The locations of the threads of `P`; `None` if the translation can leave this control state out. No action of `P_M` faults, because faults are
-    /// tested before; where a test is not linear, the machine is imprecise and has unreachable states at the fault location.
+    /// The locations of the threads of `P`; an error if some thread is at its overflow location. `None` if this control state is left out because a
+    /// thread is at a duplicate of a location, or at the fault location of `P_M`. No action of `P_M` faults, because `P_M` tests for faults first;
+    /// the machine reaches the fault location only where it over-approximates a test that is not linear.
     fn locations(&self, control: &Control) -> Result<Option<Vec<LocationId>>, Reason> {
         let mut locations = Vec::with_capacity(control.locations.len());
         for (t, code) in self.program.threads() {

@@ -45,10 +45,10 @@ pub use relaxed::Attempt;
 /// How the predicates of the relaxed program are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
-    /// The predicates of the SC proof are extrapolated, and cubes over them are searched.
+    /// The predicates of the SC proof are extrapolated, and cubes of at most two of them are searched; in the last attempt, larger ones too.
     #[default]
     Predicates,
-    /// The cubes of the SC proof are extrapolated too, and no other cubes are searched.
+    /// The cubes of the SC proof are extrapolated too. No other cubes are searched, except in the last attempt, which refines `P_M` itself.
     Cubes,
 }
 
@@ -57,9 +57,9 @@ pub enum Method {
 pub struct Options {
     /// How the predicates of the relaxed program are found.
     pub method: Method,
-    /// Initial number of stores that a buffer can hold; increased on overflow.
+    /// Initial number of stores that a buffer can hold. It is increased on overflow, and if a spurious path cannot be excluded.
     pub k: u32,
-    /// Receives additional results of a run, if there is interest in them.
+    /// Receives additional results of a run; `None` if they are not needed.
     pub record: Option<Arc<Mutex<Record>>>,
 }
 
@@ -79,7 +79,7 @@ pub struct Account {
     pub k: Option<u32>,
     /// How its predicates were found; `None` for the proof under SC.
     pub attempt: Option<Attempt>,
-    /// Sizes, times and memory.
+    /// The size of the boolean program, and the cost of building and checking it.
     pub effort: Effort,
 }
 
@@ -185,7 +185,7 @@ impl Run<'_> {
         self.answers[n] = Some(answer);
     }
 
-    /// Predicate abstraction of the program itself.
+    /// Decides the property under SC, by predicate abstraction of the program itself.
     fn sc(&mut self) -> Result<(), Reason> {
         let machine = BufferMachine::new(self.task.program, Buffers::Sc);
         let predicates = abstraction::suggested(self.task.program, &self.task.properties, self.limits)?;
@@ -258,7 +258,7 @@ impl Run<'_> {
         Ok(all)
     }
 
-    /// Records a boolean program if requested.
+    /// Records a boolean program as text, if the options request a record.
     fn emit(&self, machine: &BufferMachine<'_>, program: &BooleanProgram) {
         if let Some(record) = &self.options.record {
             let text = print::text(machine, program);

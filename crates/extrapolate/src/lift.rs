@@ -10,11 +10,14 @@
 //! | 6, 13 | all occurrences of a variable denote the same place | one place is chosen for each memory cell |
 //! | 7, 14 | with a fence between any two stores, at most one place | [`fences_separate_stores`] |
 //!
-//! Differences from the paper. Its list of 15 predicates for the alternating bit protocol has `cnt = 0` and no equalities, though rule 1 has no `cnt
-//! = 0` and rule 4 has equalities; here counts from 0 on are always included, comparisons on request. There is no predicate `overflow = 0`, because
-//! `P_M` has a location for that. Under TSO one place may hold a store to any variable; two variables of one predicate never denote the same place.
-//! Where store fences matter, there are predicates on epochs too. Duplicates, such as `rhs_1 = 0` from `x = 0` and from `y = 0`, are listed once;
-//! [`Vocabulary`](super::vocabulary::Vocabulary) also merges equivalent predicates that are written differently.
+//! Differences from EXTRA13:
+//! * The paper lists 15 predicates for the alternating bit protocol. That list has `cnt = 0`, which rule 1 does not give, and lacks the equalities of
+//!   rule 4. Here predicates on counts begin with 0, and comparisons are made on request.
+//! * There is no predicate `overflow = 0`, because in `P_M` an overflow is a location.
+//! * Under TSO one place may hold a store to any variable. Two variables of one predicate never denote the same place.
+//! * If store fences matter, there are predicates on epochs too.
+//! * Duplicates, such as `rhs_1 = 0` from `x = 0` and from `y = 0`, are listed once; [`Vocabulary`](super::vocabulary::Vocabulary) also merges
+//!   equivalent predicates that are written differently.
 
 use std::collections::HashSet;
 

@@ -31,13 +31,13 @@ const HOLDERS: [Holder; 3] = [Holder::Nobody, Holder::Itself, Holder::Another];
 /// One case of an edge.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The step of the machine.
+    /// The name of the step of the machine.
     pub name: StepName,
     /// The commands of the step on cells.
     pub commands: Vec<Command>,
     /// The target location, or why the machine does not represent it.
     pub to: Result<LocationId, (Limitation, Span)>,
-    /// The index of its transformers.
+    /// The index of its transformers in `BooleanProgram::transformers`.
     transformers: usize,
 }
 
@@ -52,13 +52,13 @@ struct BooleanEdge {
 /// Size of a boolean program, and cost of its construction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
-    /// Number of predicates.
+    /// Number of predicates, after equivalent ones were merged.
     pub predicates: usize,
     /// Number of different cubes with at least two literals.
     pub cubes: usize,
     /// Number of literals of the largest cube.
     pub cube_size: usize,
-    /// Number of entailment queries.
+    /// Number of entailment queries made for the vocabulary and for the transformers.
     pub questions: u64,
 }
 
@@ -67,7 +67,7 @@ pub struct Size {
 pub struct BooleanProgram {
     /// The predicates that its variables stand for.
     pub vocabulary: Vocabulary,
-    /// The initial states.
+    /// The initial vectors, one for each branch of the initial values.
     pub initial: Vec<Vector>,
     edges: Vec<Vec<BooleanEdge>>,
     /// For each list of commands, the feasible branches with their numbers and transformers.
@@ -148,7 +148,7 @@ impl BooleanProgram {
         Some((&edge.cases, lock))
     }
 
-    /// All cases of an edge.
+    /// All cases of an edge, for every holder of the lock.
     pub fn all_cases(&self, thread: ThreadId, edge: EdgeId) -> &[Case] {
         &self.edges[thread.index()][edge.index()].cases
     }

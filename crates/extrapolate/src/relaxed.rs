@@ -27,21 +27,22 @@ use super::{LARGEST_CUBE, Method, Run};
 /// Maximum number of stores in a buffer.
 const MOST_STORES: u32 = 8;
 
-/// How many larger bounds are tried before an attempt is given up, because a proof may need a larger bound although no overflow was found with the
-/// present one. The array queue (`examples/array-queue.fw`) is proved with 4 stores, while spurious paths hide the overflows with 2 and 3.
+/// Number of larger bounds that are tried after a bound with which a spurious path remained. A proof may need a larger bound although no overflow was
+/// found with the present one: the array queue (`examples/array-queue.fw`) is proved with 4 stores, while spurious paths hide the overflows with 2
+/// and 3.
 const MORE_STORES: usize = 2;
 
 /// The result for one bound of the buffers.
 enum Bounded {
-    /// All properties were answered.
+    /// There is no open property left, or no other answer is needed.
     Answered,
-    /// A violation; its property was answered.
+    /// A feasible path to a violation; its property was answered.
     Violation,
-    /// A buffer overflows.
+    /// A feasible path on which a buffer overflows.
     Overflow,
     /// A spurious path that cannot be excluded.
     Stuck(Reason),
-    /// The attempt adds no predicates.
+    /// The attempt was skipped: it would try the same as the next one, or nearly so.
     Nothing,
 }
 
@@ -61,7 +62,7 @@ pub enum Attempt {
     Extrapolated,
     /// The SC predicates are strengthened first (s. 6.3), and buffered values are compared with each other and with memory (rules 4 and 11).
     Strengthened,
-    /// Interpolants for P_M become predicates.
+    /// Interpolants of spurious paths of `P_M` become predicates, and larger cubes are tried.
     Refined,
 }
 
@@ -183,7 +184,7 @@ impl Run<'_> {
         })
     }
 
-    /// Step 3; `None` if the attempt would not add any predicates.
+    /// Step 3; `None` if the attempt is skipped. `Attempt::Unbuffered` is skipped if no cubes are extrapolated, or only few.
     fn extrapolated(&self, sc: &ScProof, lift: &Lift<'_>, attempt: Attempt) -> Option<Vec<Predicate>> {
         let strengthened = attempt == Attempt::Strengthened;
         let mut strong = sc.predicates.clone();

@@ -13,7 +13,7 @@ use super::program::BooleanProgram;
 use super::vector::{Literal, Vector};
 use super::vocabulary::{Predicate, Vocabulary};
 
-/// Random predicates.
+/// Random predicates over the cells of a machine.
 fn predicates(random: &mut Random, machine: &BufferMachine<'_>) -> Vec<Predicate> {
     let cells: Vec<CellId> = machine.cells.variables().collect();
     let ops = [BinaryOp::Eq, BinaryOp::Le, BinaryOp::Ne];

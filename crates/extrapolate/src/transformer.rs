@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Cubes are conjunctions of literals up to a maximum size, enumerated by increasing size, without those that contain a smaller one
-//! (BUILDBOUNDEDCUBES). With size 1 this is Fig. 6b, whose cubes are single predicates. The weakest abstraction of `assume A` in both polarities is
-//! the negation of the disjunction of all cubes that contradict A.
+//! (BUILDBOUNDEDCUBES). With size 1 this is Fig. 6b, whose cubes are single predicates. The assumption A itself is abstracted to the negation of the
+//! disjunction of all cubes that contradict A: the branch is infeasible where such a cube holds.
 //!
 //! Only predicates that mention a cell that the statement assigns or assumes can change (cone of influence). A cube without redundant literals is
 //! connected with p by shared cells, directly or via A or its other literals. So only such cubes are tried.
@@ -29,14 +29,14 @@ use super::entailment::{Disjunction, Frame, Judge, MOST_WORLDS, World};
 use super::vector::{Literal, Vector};
 use super::vocabulary::Vocabulary;
 
-/// A disjunction of cubes.
+/// A disjunction of cubes, none of which contains another one.
 #[derive(Clone, Debug)]
 pub struct Psi {
     /// Whether the disjunction contains the empty cube, so that it is true.
     pub always: bool,
     /// The cubes with one literal.
     pub single: Vector,
-    /// The larger cubes.
+    /// The cubes with at least two literals.
     pub larger: Vec<Box<[Literal]>>,
 }
 
@@ -79,24 +79,24 @@ impl Psi {
 /// The new value of a predicate: `choose(psi+, psi-)`.
 #[derive(Clone, Debug)]
 pub struct Update {
-    /// The number of the predicate.
+    /// The index of the predicate in the vocabulary.
     pub predicate: usize,
     /// Whether the value is `*` if neither `plus` nor `minus` holds; otherwise the predicate keeps its value.
     pub assigned: bool,
-    /// Condition for the predicate to hold afterwards.
+    /// A sufficient condition for the predicate to hold afterwards.
     pub plus: Psi,
-    /// Condition for the predicate to be false afterwards.
+    /// A sufficient condition for the predicate to be false afterwards.
     pub minus: Psi,
 }
 
 /// The abstract transformer of one branch of a statement. All updates are simultaneous.
 #[derive(Clone, Debug)]
 pub struct Transformer {
-    /// Condition under which the branch is infeasible.
+    /// A sufficient condition for the branch to be infeasible.
     pub blocked: Psi,
-    /// The predicates that may change.
+    /// The updates of the predicates that may change.
     pub updates: Vec<Update>,
-    /// The literals of assigned predicates.
+    /// Both literals of each assigned predicate, which are unknown before the updates.
     forgotten: Vector,
 }
 
@@ -163,7 +163,7 @@ impl Target {
     }
 }
 
-/// The construction of one transformer.
+/// The state of the construction of one transformer.
 struct Construction<'a> {
     judge: &'a mut Judge,
     limits: &'a Limits,
@@ -321,7 +321,7 @@ impl<'a> Construction<'a> {
         }
     }
 
-    /// Polls the limits from time to time.
+    /// Polls the limits, after every few hundred queries.
     fn poll(&mut self) -> Result<(), Reason> {
         const EVERY: u64 = 200;
         if self.judge.questions - self.looked < EVERY {
@@ -376,7 +376,7 @@ fn distances(cells: &[CellSet], start: &CellSet) -> Vec<usize> {
     distances
 }
 
-/// Merges sets that intersect.
+/// Merges sets that intersect, until all are disjoint.
 fn components(sets: Vec<CellSet>) -> Vec<CellSet> {
     let mut components: Vec<CellSet> = Vec::new();
     for mut set in sets {

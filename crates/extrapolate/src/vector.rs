@@ -34,7 +34,7 @@ impl Literal {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Vector(FixedBitSet);
 
-/// A mask of the positive literals.
+/// A mask of the positive literals, which are the even bits.
 const EVEN: usize = usize::MAX / 3;
 
 impl Vector {
@@ -95,7 +95,7 @@ impl Vector {
         self.0.is_clear()
     }
 
-    /// The literals, in order.
+    /// The literals, in ascending order.
     pub fn literals(&self) -> impl Iterator<Item = Literal> {
         self.0.ones().map(|n| Literal(n as u32))
     }

@@ -19,10 +19,10 @@ pub enum Need {
     Needed(Box<Because>),
     /// Without it, no execution satisfies this property (`finally exists`).
     NeededFor(Box<Property>),
-    /// The goal is met without it. All superfluous fences with `together` can be removed at once; after that, each of the other superfluous fences is
-    /// needed.
+    /// The goal is met without it. All superfluous fences with `together` can be removed together; after that, each of the other superfluous fences
+    /// is needed.
     Superfluous {
-        /// Whether it is among those that can be removed at once.
+        /// Whether it is among those that can be removed together.
         together: bool,
     },
     /// Undecided, with the reason.

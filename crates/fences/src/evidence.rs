@@ -10,7 +10,7 @@ use crate::synthesis::{Because, Learnt, Search, Synthesis, Tried, Unfixable, Ver
 
 impl Search<'_> {
     /// An execution of the marked program in the form that is shown: without the empty steps at unused places. With `sc`, every store reaches memory
-    /// at once if the result is an SC execution with the same violation.
+    /// immediately if the result is an SC execution with the same violation.
     fn shown(&self, set: &[Item], trace: &Trace, broken: &Broken, sc: bool) -> Option<Because> {
         let fenced = Fenced::new(self.placed, &self.catalogue.chosen(set));
         let plain = fenced.plain(trace);

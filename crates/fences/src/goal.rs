@@ -120,8 +120,8 @@ pub struct Safety {
 }
 
 impl Safety {
-    /// The properties that the program must satisfy: of those that it states, the named ones. A program cannot state freedom from deadlock, so this
-    /// is never required; a fence may cause a deadlock.
+    /// The properties that the program must satisfy: of the properties that it states, those with the given names, or all of them. Freedom from
+    /// deadlock is never required, because a program cannot state it; so a fence may cause a deadlock.
     pub fn of(&self, program: &Program) -> Vec<Property> {
         let mut properties = program.properties.clone();
         properties.retain(|p| self.properties.is_empty() || self.properties.contains(&p.name));

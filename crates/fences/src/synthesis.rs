@@ -286,7 +286,8 @@ impl Search<'_> {
                 fewest = rest;
             }
         }
-        // Exception: fences may determine which labels name locations where a thread ends, so fences at these places may also restore the execution.
+        // Exception: fences may determine which labels name the locations where a thread ends. Adding fences at these places may therefore make the
+        // property satisfiable again, so the clause permits them as alternatives.
         let stated = named(&self.placed.program, &property);
         let labels = self.labels();
         let places = stated.formula().map(|formula| labels.at_ends(formula)).unwrap_or_default();

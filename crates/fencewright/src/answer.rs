@@ -50,7 +50,7 @@ impl Answer {
         &self.checked.property.name
     }
 
-    /// The memory model.
+    /// The memory model under which the program was checked.
     pub fn model(&self) -> MemoryModel {
         self.model
     }

@@ -273,7 +273,7 @@ pub fn stated_by(loaded: &Loaded) -> Vec<String> {
 
 /// A question prepared for one program: see [`Question::pose`].
 pub struct Posed {
-    /// The program.
+    /// The program, translated for the properties of the question.
     pub program: Program,
     /// The properties, in the order of the program or of the names given.
     pub properties: Vec<Property>,

@@ -74,7 +74,7 @@ pub struct Repair {
 }
 
 impl Question {
-    /// The question which fences make the properties of this question hold.
+    /// The question about fences that make the properties of this question hold.
     pub fn repair(&self) -> Repair {
         let (question, options) = (self.clone(), Options::default());
         Repair { question, purpose: Purpose::Safety, no_overflow: None, options }
@@ -166,7 +166,7 @@ impl Repair {
 pub struct PosedRepair {
     /// The program.
     pub program: Program,
-    /// The goal.
+    /// The goal that the program with the fences must meet.
     pub goal: Box<dyn Goal>,
     /// Prices, the number of sets to list, and whether evidence is wanted.
     pub options: Options,

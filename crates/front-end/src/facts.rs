@@ -19,7 +19,7 @@ pub struct Facts {
     pub ends: BTreeMap<String, String>,
     /// The labels at which threads stay after the end of the process: pairs of a thread and its label.
     pub exits: Vec<(String, String)>,
-    /// The threads.
+    /// The threads, each with its function and its creator.
     pub threads: Vec<Start>,
     /// The registers, by thread and name. An array of registers has one entry.
     pub registers: BTreeMap<(String, String), Register>,
@@ -53,7 +53,7 @@ pub struct Start {
     pub span: Span,
 }
 
-/// A register.
+/// The meaning of a register for reports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Register {
     /// The entity that it represents.
@@ -79,7 +79,7 @@ pub enum Holds {
 /// The interpretation of the values of a variable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
-    /// Numbers.
+    /// Plain numbers.
     #[default]
     Number,
     /// Pointers to places of this kind: 0 is the null pointer; any other value is the number of the place times this factor.
@@ -223,9 +223,9 @@ pub enum About {
     },
     /// The freed pointer is not the start of an allocation.
     Free,
-    /// The accessed object may have been freed; its mark decides.
+    /// The lifetime of the accessed object has ended, according to the mark of the object (`Memory::freed` and `Memory::passed`).
     Access,
-    /// The object to be freed may have been freed already; its mark decides.
+    /// The object to be freed has been freed already, according to its mark.
     FreeAgain,
     /// An error with this message.
     Said(String),

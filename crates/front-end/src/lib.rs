@@ -96,7 +96,7 @@ pub trait FrontEnd: Send + Sync {
         options.constants().map_err(|why| Diagnostic::new(Span::default(), why))
     }
 
-    /// The subset of the options that applies to this language, when files in several languages are read with one command line.
+    /// The options that apply to this language, if one command line reads files in several languages.
     fn own_options(&self, options: &Options) -> Options {
         Options { defines: options.defines.clone(), ..Options::default() }
     }
@@ -166,7 +166,7 @@ pub struct Parsed {
     pub warnings: Vec<Diagnostic>,
     /// The spans of plain (non-atomic) accesses, which a compiler may move. A data race on them is reported.
     pub plain: HashSet<Span>,
-    /// Facts for reports.
+    /// Facts about the source that reports need. They name the entities of the syntax tree.
     pub facts: Facts,
 }
 

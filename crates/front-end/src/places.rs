@@ -126,8 +126,8 @@ pub struct Placed {
     pub program: Program,
     /// The places that some thread can reach, in the order of the text.
     pub places: Vec<Place>,
-    /// The empty steps at places that the program without places also has. They are kept even if no fence is inserted. Each of them is mapped to the
-    /// empty steps of those preceding places at which a fence would replace the same step.
+    /// Some empty steps at places exist in the program without places, too: these are kept even if no fence is inserted there. Each of them is mapped
+    /// to the empty steps of the preceding places at which a fence would replace it.
     pub steps: BTreeMap<(ThreadId, EdgeId), Vec<EdgeId>>,
     /// The texts of procedures that are called inside atomic blocks, where no fence can be inserted.
     pub indivisible: Vec<Span>,
@@ -278,8 +278,8 @@ struct Passed<'p> {
 }
 
 /// The empty steps at places of a thread that its program without places also has, each with the preceding places whose fence would replace the same
-/// step. Walks the thread without places and the thread with places in parallel. Where the former has an empty step and the latter has only places,
-/// the step is identified with the last place before the same statement.
+/// step. Walks the thread without places and the thread with places in parallel. Where the thread without places has an empty step and the other one
+/// has only places, the step is identified with the last place before the same statement.
 fn own_steps<'p>(
     source: &Thread,
     marked: &Thread,

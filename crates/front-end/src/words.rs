@@ -9,7 +9,7 @@ use fencewright_program::{Action, LocationId, Op, Program, RegisterId, Thread, T
 
 use crate::facts::{About, Facts, Holds, Kind, Memory, Object, Role};
 
-/// The facts of a front end by the ids of the program.
+/// Facts about the source, as in `Facts`, but by the ids of the program.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Words {
     /// The `open` arrays that the program reads where it leaves the modelled part of the language, each with the reason for the verdict `unknown`.
@@ -47,7 +47,7 @@ pub enum Meaning<'a> {
     Pointer(Spot<'a>),
     /// A pointer one past the last element of an array; the place is that element.
     Behind(Spot<'a>),
-    /// A place.
+    /// A place in memory itself, not a pointer to it.
     Place(Spot<'a>),
 }
 

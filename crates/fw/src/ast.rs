@@ -127,20 +127,20 @@ pub struct Thread {
     pub name: Name,
     /// The index and its range, if this is a family: `[me in 0..N]`.
     pub family: Option<(Name, RangeExpr)>,
-    /// Its text.
+    /// Its statements.
     pub body: Block,
     /// From `thread` to the closing brace.
     pub span: Span,
 }
 
-/// A procedure.
+/// `fn f(a, b) { ... }`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Procedure {
     /// Its name.
     pub name: Name,
-    /// Its parameters.
+    /// The parameters in the order of the arguments.
     pub parameters: Vec<Parameter>,
-    /// Its text.
+    /// Its statements.
     pub body: Block,
     /// From `fn` to the closing brace.
     pub span: Span,
@@ -325,11 +325,11 @@ pub enum BinderRelation {
 pub struct Property {
     /// The name, if given: `NAME:`.
     pub name: Option<Name>,
-    /// The kind of property.
+    /// Whether the formula is forbidden, invariant, or about final states, and with which quantifier.
     pub kind: PropertyKind,
     /// The binders before the formula.
     pub binders: Vec<Binder>,
-    /// The formula.
+    /// The formula after the binders.
     pub formula: Expr,
     /// The whole item.
     pub span: Span,

@@ -36,7 +36,7 @@ pub fn cell(text: impl Into<String>, index: Expr, span: Span) -> Place {
     Place { name: name(text, span), index: Some(Box::new(index)) }
 }
 
-/// The value of a place.
+/// An expression that reads a place.
 pub fn value_of(place: Place, span: Span) -> Expr {
     Expr { kind: ExprKind::Place(place), span }
 }

@@ -5,13 +5,13 @@ use fencewright_program::{BinaryOp, Span};
 /// A token with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// Its kind.
+    /// The lexical class; for operators and keywords, which one it is.
     pub kind: TokenKind,
     /// Its position.
     pub span: Span,
 }
 
-/// The kinds of tokens.
+/// The lexical classes of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum TokenKind {

@@ -17,7 +17,7 @@ const STEP: usize = 4;
 pub struct Piece<'a> {
     /// The text to write.
     pub text: Cow<'a, str>,
-    /// The token.
+    /// The lexical class of the token.
     pub kind: TokenKind,
     /// Whether a space precedes it.
     pub space: bool,

@@ -11,7 +11,7 @@ use crate::random::{Shape, random};
 /// A program of one of the families.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// Lamport's bakery.
+    /// Lamport's bakery without arithmetic.
     Bakery {
         /// The number of threads.
         threads: usize,
@@ -42,7 +42,7 @@ pub enum Family {
         /// The seed that determines the system.
         seed: u64,
     },
-    /// A random program.
+    /// A random program of the fragment that CONTEXT24 decides.
     Random {
         /// The size and the features of the program.
         shape: Shape,

@@ -7,8 +7,7 @@
 //! continues, so that it receives no message twice. Messages in the channel are stores in the buffers, and a message is lost if it is overwritten
 //! before it is read. A state is reachable in the program under TSO if and only if it is reachable in the system, which is undecidable.
 //!
-//! Fig. 3 of the paper lacks a step that the text of the paper describes, and that this program has: `ch` stores the separator to yA after reading it
-//! from xA.
+//! Fig. 3 lacks a step that the text of CONTEXT24 describes, and that this program has: `ch` stores the separator to yA after reading it from xA.
 
 use crate::choice::Random;
 use crate::text::Text;
@@ -16,11 +15,11 @@ use crate::text::Text;
 /// A lossy channel system with data. It starts in state 0 with all variables 0 and an empty channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lossy {
-    /// The number of states.
+    /// The number of control states; they are numbered from 0.
     pub states: usize,
-    /// The number of variables.
+    /// The number of variables; they are numbered from 0.
     pub variables: usize,
-    /// The size of the alphabet.
+    /// The size of the alphabet; letters are numbered from 0.
     pub letters: usize,
     /// The transitions as (source, operation, target).
     pub transitions: Vec<(usize, LossyOp, usize)>,

@@ -24,7 +24,7 @@ pub struct Shape {
     pub length: usize,
     /// The number of shared variables.
     pub variables: usize,
-    /// The data domain.
+    /// The set of numbers that values range over.
     pub numbers: Numbers,
     /// Whether guards may require a minimum distance between values.
     pub distances: bool,
@@ -32,7 +32,7 @@ pub struct Shape {
     pub loops: bool,
 }
 
-/// The data domain.
+/// A set of numbers that values range over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbers {
     /// Natural numbers.
@@ -174,7 +174,7 @@ impl Writer {
                 self.text.line(&format!("{x} = {s};"));
                 self.text.close();
             }
-            // If all registers of a thread are still 0, an `assume` that compares them may block the thread for ever, so a store is written instead.
+            // If all registers of a thread are still 0, an `assume` that compares them may block the thread forever, so a store is written instead.
             11 | 12 if !self.threads.last().is_some_and(|thread| thread.changed) => {
                 self.text.line(&format!("{x} = {r};"));
             }

@@ -3,7 +3,7 @@
 /// Maximum number of names in a declaration, so that lines are short.
 const NAMES: usize = 8;
 
-/// A text that grows line by line.
+/// A .fw text that grows line by line.
 #[derive(Default)]
 pub struct Text {
     text: String,
@@ -31,7 +31,7 @@ impl Text {
         self.indented(self.depth.saturating_sub(1), &format!("{name}:"));
     }
 
-    /// Opens a block.
+    /// Opens a block: adds the line `head {`, and indents the following lines.
     pub fn open(&mut self, head: &str) {
         self.line(&format!("{head} {{"));
         self.depth += 1;
@@ -44,7 +44,7 @@ impl Text {
         self.depth += 1;
     }
 
-    /// Closes a block.
+    /// Closes the innermost block.
     pub fn close(&mut self) {
         self.depth -= 1;
         self.line("}");

@@ -16,7 +16,7 @@ pub struct ThreadBuilder<O, L = ()> {
     name: String,
     /// The name of the family and the number of the instance, if several threads share one text.
     pub family: Option<(String, i64)>,
-    /// The registers.
+    /// The registers of the thread; a `RegisterId` is an index into this list.
     pub registers: Vec<Register>,
     locations: Vec<NewLocation<L>>,
     /// The edges with their origins. Edges that leave the same location keep their order.
@@ -35,11 +35,11 @@ struct NewLocation<L> {
 /// A finished thread, with the origins of its edges and the meanings of its locations.
 #[derive(Clone, Debug)]
 pub struct Built<O, L = ()> {
-    /// The thread.
+    /// The thread with its final numbering of locations and edges.
     pub thread: Thread,
     /// For each edge, its origin.
     pub origins: Vec<O>,
-    /// For each location, what it stands for.
+    /// For each location, the value that records its meaning, such as the location that it was copied from.
     pub stand_for: Vec<L>,
     /// For each location of the builder its number in the thread; `None` if it was removed.
     pub numbers: Vec<Option<LocationId>>,

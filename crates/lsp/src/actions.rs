@@ -152,7 +152,8 @@ impl Offer<'_> {
     }
 }
 
-/// The reason for a change: that of the fence it inserts or, if several fences are inserted by the same change, those of all fences.
+/// The annotation of a change: the label and the reason of the fence that makes this change by itself; if no fence does, the labels and reasons of
+/// all fences.
 fn annotation(file: FileId, change: &Change, fences: &[&Fence]) -> ChangeAnnotation {
     let makes = |fence: &Fence| {
         let own = fence.changes.as_ref().and_then(|changes| changes.get(&file));

@@ -40,7 +40,7 @@ pub enum Found {
 pub struct Question {
     /// The program.
     pub program: Program,
-    /// The settings.
+    /// The settings with which the program is examined.
     pub settings: Arc<Settings>,
     /// The process of the server, which measures memory.
     pub environment: Environment,

@@ -16,7 +16,7 @@ pub struct Document {
     pub path: Option<PathBuf>,
     /// The version number that the client gave its text.
     pub version: i32,
-    /// Its text.
+    /// The present text in the editor.
     pub text: Arc<str>,
     language: String,
 }
@@ -55,7 +55,7 @@ pub struct Documents {
 pub type Texts = HashMap<PathBuf, Arc<str>>;
 
 impl Documents {
-    /// Opens a document.
+    /// Adds a document that the client has opened.
     pub fn open(&mut self, item: TextDocumentItem) {
         let TextDocumentItem { uri, language_id: language, version, text } = item;
         let path = path_of(&uri);

@@ -30,8 +30,8 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// As Markdown. Source text is put in a code block, with backticks replaced so that it cannot close the block; Markdown syntax in other lines is
-    /// escaped.
+    /// The hover as Markdown. Source text is put in a code block, with backticks replaced so that it cannot close the block; Markdown syntax in other
+    /// lines is escaped.
     pub fn markdown(&self, language: &str) -> String {
         let mut text = format!("```{language}\n{}\n```\n", self.code.replace('`', "'"));
         for line in &self.lines {
@@ -40,7 +40,7 @@ impl Shown {
         text
     }
 
-    /// As plain text.
+    /// The hover as plain text, for clients without Markdown.
     pub fn plain(&self) -> String {
         std::iter::once(&self.code).chain(&self.lines).map(String::as_str).collect::<Vec<_>>().join("\n")
     }

@@ -32,7 +32,7 @@ pub struct Question {
 
 /// The outcome of reading a program.
 pub enum Outcome {
-    /// A program.
+    /// The text was read without errors.
     Program(Program),
     /// The text has errors.
     Wrong(Box<LoadError>),
@@ -46,7 +46,7 @@ pub enum Outcome {
 
 /// The outcome of reading a program, with the files on which the outcome depends.
 pub struct Answer {
-    /// The outcome.
+    /// The program, or why there is none.
     pub outcome: Outcome,
     /// Included files, including missing ones.
     pub files: Vec<PathBuf>,

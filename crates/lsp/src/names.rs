@@ -33,12 +33,12 @@ pub enum Kind {
     Property,
 }
 
-/// A declaration.
+/// The declaration of a name, with the spans that editors need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declaration {
-    /// Its kind.
+    /// The kind of entity that the name stands for.
     pub kind: Kind,
-    /// The name.
+    /// The name as it is written, without that of the enclosing thread or procedure.
     pub name: String,
     /// The span of the name.
     pub span: Span,
@@ -87,7 +87,7 @@ impl Names {
         Names { all, named, outer }
     }
 
-    /// All declarations.
+    /// All declarations of the file.
     pub fn all(&self) -> &[Declaration] {
         &self.all
     }

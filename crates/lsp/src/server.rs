@@ -62,7 +62,7 @@ pub(crate) enum Asked {
     Anything,
 }
 
-/// The server.
+/// The state of the server: documents, programs, and open requests of both sides.
 pub struct Server {
     pub(crate) to_client: Sender<Outgoing>,
     stage: Stage,

@@ -6,7 +6,7 @@ use fencewright::lang::{FrontEnd, Options};
 use fencewright::program::MemoryModel;
 use serde_json::Value;
 
-/// The settings.
+/// The settings that the user can change.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The memory models under which programs are checked.

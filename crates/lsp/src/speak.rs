@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// An execution or a proof, for display.
 #[derive(Serialize)]
 pub struct Shown {
-    /// The title.
+    /// The title of the panel or document.
     pub title: String,
     /// Its text, as the command prints it.
     pub text: String,

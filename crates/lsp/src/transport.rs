@@ -16,7 +16,7 @@ const LONGEST_LINE: u64 = 4 << 10;
 
 /// A message to the client.
 pub enum Outgoing {
-    /// A message.
+    /// A message of the protocol.
     Message(Box<Message>),
     /// An error about malformed input, which cannot be attributed to a request.
     Misunderstood(ErrorCode, String),

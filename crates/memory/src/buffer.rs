@@ -165,7 +165,7 @@ pub struct Change {
 
 /// The effect of a store.
 pub enum Stored {
-    /// The store reaches memory at once.
+    /// The store reaches memory immediately.
     Memory,
     /// The store enters the buffer, in one of several alternative ways.
     Buffered(Vec<Change>),

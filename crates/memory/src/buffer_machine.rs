@@ -17,11 +17,11 @@ use crate::machine::{Command, Contents, Evidence, Limitation, Machine, Outcome, 
 /// A program under a representation of buffers.
 #[derive(Clone, Debug)]
 pub struct BufferMachine<'p, B = Buffers> {
-    /// The program.
+    /// The program whose steps the machine performs.
     pub program: &'p Program,
     /// The representation of store buffers.
     pub buffers: B,
-    /// The cells.
+    /// The cells on which commands operate: memory, registers and buffer contents.
     pub cells: Cells,
 }
 
@@ -354,8 +354,8 @@ impl<'p, B: StoreBuffers> BufferMachine<'p, B> {
         (range.low..=range.high).map(|i| (cell(i), assuming(compare(BinaryOp::Eq, i), End::Open))).collect()
     }
 
-    /// The condition on cells under which a control state violates a property; the constant 0 if it does so for no values of the cells. `None` for
-    /// properties that this machine cannot decide: the existence of a final state, and deadlocks.
+    /// The condition on cells under which a control state violates a property; the constant 0 if no values of the cells make it a violation. `None`
+    /// for properties that this machine cannot decide: the existence of a final state, and deadlocks.
     pub fn violation(&self, control: &Control, property: &Property) -> Option<Expr<CellId>> {
         let at_end = |holds: bool, formula: Expr<CellId>| if holds { formula } else { Expr::Const(0) };
         match &property.kind {

@@ -10,7 +10,7 @@ pub type CellId = u32;
 pub enum Cell {
     /// A memory cell.
     Memory(u32),
-    /// A register.
+    /// The value of a register of a thread.
     Register(ThreadId, RegisterId),
     /// The value of the buffer entry at this position, oldest first.
     Entry(ThreadId, u32),

@@ -23,7 +23,7 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// A constant.
+    /// The form without cells that has this value.
     pub fn constant(constant: i64) -> Self {
         Linear { terms: Vec::new(), constant }
     }

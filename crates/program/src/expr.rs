@@ -44,7 +44,7 @@ pub enum Width {
 }
 
 impl Width {
-    /// All widths.
+    /// All widths, in increasing order.
     pub const ALL: [Width; 4] = [Width::Bits8, Width::Bits16, Width::Bits32, Width::Bits64];
 
     /// The number of bits.

@@ -151,7 +151,7 @@ impl Program {
         both(value.defined(), self.doubtful(bounds, value).condition(value))
     }
 
-    /// The condition that an index is defined and lies in its array; `None` if that is certain. An index outside an open array is no fault.
+    /// The condition that an index is defined and lies in its array; `None` if that is certain. An index outside an open array is not a fault.
     fn in_array(&self, address: &Address) -> Option<Expr<RegisterId>> {
         let variable = &self.variables[address.variable.index()];
         let (Some(index), Some(range)) = (&address.index, variable.indices) else { return None };

@@ -11,7 +11,7 @@ use crate::span::Span;
 /// A memory model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MemoryModel {
-    /// Sequential consistency: a store reaches memory at once.
+    /// Sequential consistency: a store reaches memory immediately.
     Sc,
     /// Total store order (x86): one first-in first-out buffer for each thread.
     Tso,
@@ -118,7 +118,7 @@ pub struct Program {
     pub numbers: Numbers,
     /// Shared variables; they occupy consecutive memory cells, in order.
     pub variables: Vec<Variable>,
-    /// The threads.
+    /// The threads; a `ThreadId` is an index into this list.
     pub threads: Vec<Thread>,
     /// The properties that the source states.
     pub properties: Vec<Property>,
@@ -226,9 +226,9 @@ pub struct Location {
     pub labels: Vec<String>,
     /// The statement that starts here, if any.
     pub span: Option<Span>,
-    /// Start of the edges that leave it: `edges[first_edge..last_edge]` of the thread.
+    /// The index of the first edge that leaves the location. The edges that leave it are `edges[first_edge..last_edge]` of the thread.
     pub first_edge: u32,
-    /// End of the edges that leave it.
+    /// The index after the last edge that leaves the location.
     pub last_edge: u32,
 }
 

@@ -9,7 +9,7 @@ use crate::span::Span;
 pub enum Observable {
     /// 1 if the thread is at one of these locations (sorted), 0 otherwise.
     At(ThreadId, Vec<LocationId>),
-    /// A register of a thread.
+    /// The value of a register of a thread.
     Register(ThreadId, RegisterId),
     /// A memory cell. The value is that in memory; pending stores in buffers do not count.
     Memory(u32),

@@ -53,7 +53,7 @@ pub enum Buffered {
     Store {
         /// The memory cell.
         cell: u32,
-        /// The value.
+        /// The value that a flush will write to memory.
         value: i64,
     },
     /// A store-store fence: later entries stay in the buffer until all earlier ones have left; then the barrier is removed.
@@ -330,8 +330,8 @@ impl<'p> Reference<'p> {
         Ok((next, accesses))
     }
 
-    /// Performs one operation. `direct`: the step is atomic and has waited for an empty buffer, so its stores go to memory at once, as all stores do
-    /// under SC.
+    /// Performs one operation. `direct`: the step is atomic and has waited for an empty buffer, so its stores go to memory immediately, as all stores
+    /// do under SC.
     #[allow(clippy::too_many_arguments)]
     fn perform(
         &self,

@@ -43,7 +43,7 @@ pub enum ReplayError {
     Event(usize, Disabled),
     /// The event with this number exceeds a limit of the reference semantics.
     Limit(usize, Limit),
-    /// The last state is no evidence about the property.
+    /// The last state is not evidence about the property.
     Property,
     /// The caller's `stop` returned true.
     Stopped,

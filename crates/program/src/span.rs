@@ -26,7 +26,7 @@ impl CallId {
 /// A half-open range of byte offsets in one source file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Span {
-    /// The file.
+    /// The source file that the offsets refer to.
     pub file: FileId,
     /// Offset of the first byte.
     pub start: u32,

@@ -12,7 +12,7 @@ use num_traits::{One, Signed, Zero};
 pub struct Sum<N = BigInt> {
     /// Variables with their coefficients. In an [`Atom`]: sorted by variable, without zeros.
     pub terms: Vec<(u32, N)>,
-    /// The constant.
+    /// The constant term.
     pub constant: N,
 }
 
@@ -153,7 +153,7 @@ impl Formulas {
         self.add(Formula::compared(sum, relation))
     }
 
-    /// A truth value.
+    /// The formula that is always true, or always false if `value` is false.
     pub fn truth(&mut self, value: bool) -> FormulaId {
         self.add(Formula::Truth(value))
     }

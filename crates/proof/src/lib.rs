@@ -79,7 +79,7 @@ pub type Stop = Arc<dyn Fn() -> bool + Send + Sync>;
 /// Values of variables; variables that are absent are 0.
 pub type Values = HashMap<u32, i64>;
 
-/// A search for refutations. It is not trusted: [`verify`] checks what it returns.
+/// A search for refutations. It is not trusted: [`verify`] checks every refutation that it finds.
 pub trait Refuter: Sync {
     /// A proof that the assertions are unsatisfiable. Otherwise `Err`, with values that satisfy the assertions if the search found such values, and
     /// with `None` if not, for example because `stop` returned true.

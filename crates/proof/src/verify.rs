@@ -101,7 +101,7 @@ fn cases<'f>(formulas: &'f Formulas, fact: &Formula) -> Option<Vec<Cow<'f, Formu
     }
 }
 
-/// `term <= 0` and `term >= 1`.
+/// The two cases of a cut: `term <= 0` and `term >= 1`.
 fn cut_cases<'f, N: Clone + Into<BigInt>>(term: &Sum<N>) -> Vec<Cow<'f, Formula>> {
     let terms = term.terms.iter().map(|(variable, factor)| (*variable, factor.clone().into())).collect();
     let term = Sum { terms, constant: term.constant.clone().into() };

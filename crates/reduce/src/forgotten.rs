@@ -22,7 +22,7 @@ type Value = Expr<RegisterId>;
 /// The registers for the forgotten stores of a thread to one memory cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forgotten {
-    /// The memory cell.
+    /// The memory cell of the stores.
     pub cell: u32,
     /// 1 if there are forgotten stores to the cell, otherwise 0.
     pub some: RegisterId,

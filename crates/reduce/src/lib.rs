@@ -16,7 +16,8 @@
 //! | store | one edge for each number of stores already buffered; at the bound it leads to the *overflow location* |
 //! | load | one edge for each place that may hold the newest store to the cell, and one to memory; like every load they wait while another thread holds the lock |
 //! | flush | a self-loop where stores may be buffered; an atomic step, so it waits for the lock too |
-//! | fence, atomic step | waits until all counts are 0 |
+//! | fence, atomic step that drains the buffer | waits until all counts are 0 |
+//! | other atomic step | one edge for each combination of places that its loads may read |
 //! | lock, unlock | from a copy of the location that is entered when all counts are 0 |
 //! | store fence | TSO: none. PSO: increments the epoch, if a store of this epoch is buffered |
 //! | register work | unchanged |
@@ -27,10 +28,10 @@
 //! violates one: a violation of `P_M` is a violation of `P`. A property that holds of `P_M` holds of `P` only if no overflow is reachable
 //! ([`Reduced::overflow`]); then it holds with buffers of any size (Theorem 1).
 //!
-//! **Differences from the paper.** In the paper, the flag `overflow` is a variable. Here an overflow leads to a location of the thread, because a
+//! **Differences from EXTRA13.** In the paper, the flag `overflow` is a variable. Here an overflow leads to a location of the thread, because a
 //! variable could not be set while another thread holds the lock, and because no predicate is needed to track a location. In the paper, flushes are
-//! placed after each statement; here each location where stores may be pending has them, so a thread that has ended, is blocked or has faulted still
-//! flushes. Known counts (all 0 after a fence) are not tested. Values and indices are range-checked when the store is issued.
+//! placed after each statement. Here they are at each location where stores may be pending, so a thread that has ended, is blocked or has faulted
+//! still flushes. Known counts (all 0 after a fence) are not tested. Values and indices are range-checked when the store is issued.
 //!
 //! This crate is untrusted: conclusions about `P` must be checked against `P`.
 //!
@@ -65,7 +66,7 @@ pub use forgotten::Forgotten;
 pub use map::Reduced;
 pub use queues::{CellQueue, Queue, Queues};
 
-/// Why a program cannot be reduced.
+/// Why a program cannot be reduced or printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported {
     /// The reason, in words.
@@ -80,7 +81,7 @@ impl Unsupported {
     }
 }
 
-/// Larger indices are rejected: cell numbers computed from them could overflow.
+/// Arrays with indices farther from 0 than this are rejected: cell numbers computed from such indices could overflow.
 const FAR: i64 = 1 << 62;
 
 /// The program that behaves under SC like `program` under `model` (TSO or PSO) with buffers of these sizes, until the first overflow.

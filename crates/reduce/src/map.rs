@@ -120,7 +120,7 @@ impl Reduced {
         self.threads.iter().any(|t| t.overflow.is_some())
     }
 
-    /// The formula that there was an overflow.
+    /// The formula that some thread is at its overflow location.
     pub fn overflow(&self) -> Formula {
         Expr::any(self.at_each(|relation| relation.overflow.into_iter().collect()))
     }
@@ -192,7 +192,7 @@ impl Reduced {
         Some(original)
     }
 
-    /// Maps an execution of `P_M` under SC to one of `P` under its memory model, until the first overflow. `None` if the trace is no execution of
+    /// Maps an execution of `P_M` under SC to one of `P` under its memory model, until the first overflow. `None` if the trace is not an execution of
     /// `P_M`, or if stores are forgotten, so that the execution may be spurious.
     pub fn trace(&self, original: &Program, trace: &Trace) -> Option<Trace> {
         if self.forgets {

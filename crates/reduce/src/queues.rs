@@ -40,7 +40,7 @@ pub struct Queue {
 /// A queue of stores to one memory cell. The oldest store comes first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CellQueue {
-    /// The memory cell.
+    /// The memory cell that all stores of the queue write.
     pub cell: u32,
     /// The number of stores.
     pub count: RegisterId,
@@ -57,7 +57,7 @@ pub(crate) struct Way {
     pub cell: Option<u32>,
     /// The condition under which it applies; `None` if it always does.
     pub condition: Option<Value>,
-    /// Its effects.
+    /// The operations on registers that perform it.
     pub effects: Vec<Op>,
 }
 

@@ -338,7 +338,7 @@ impl Reducer<'_> {
     }
 }
 
-/// An atomic step with these operations.
+/// An atomic step with these operations. It is marked as one that drains the buffer if it contains a store.
 fn at_once(ops: Vec<Op>) -> Action {
     let drains = ops.iter().any(|op| matches!(op, Op::Store(..)));
     Action::Atomic { ops, drains }

@@ -41,7 +41,7 @@ pub(crate) struct ReducedThread {
     pub registers: usize,
     /// For each location, the location of `P` that it stands for; `None` for the overflow location.
     pub locations: Vec<Option<LocationId>>,
-    /// The meaning of each edge.
+    /// The meaning of each edge, in the order of the edges.
     pub origins: Vec<Origin>,
     /// The location after an overflow, if one is possible.
     pub overflow: Option<LocationId>,
@@ -224,7 +224,7 @@ impl Reducer<'_> {
         Ok(())
     }
 
-    /// Counts operations, and expressions that are copied.
+    /// Adds to the number of operations of the thread, in which copied expressions count too; an error if it exceeds `MOST_OPERATIONS`.
     pub fn weigh(&mut self, operations: usize) -> Result<(), Unsupported> {
         self.operations = self.operations.saturating_add(operations);
         if self.operations > MOST_OPERATIONS {
@@ -234,7 +234,7 @@ impl Reducer<'_> {
         Ok(())
     }
 
-    /// The register for a temporary value.
+    /// The register for a temporary value, which is created on the first call.
     pub fn seen(&mut self) -> RegisterId {
         *self.seen.get_or_insert_with(|| {
             let name = unused(self.program, self.thread, &self.builder.registers, "seen".into());

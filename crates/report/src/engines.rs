@@ -11,7 +11,7 @@ use crate::style::Style;
 
 /// An engine with the names of its own options: the options that it uses and that some other engine does not use.
 pub struct Described {
-    /// Its name.
+    /// The name that `--engine` takes.
     pub name: EngineName,
     /// Its memory models, machines and domains.
     pub about: About,

@@ -213,7 +213,7 @@ fn shown(source: Source<'_>, because: &Because, style: Style) -> String {
     }
 }
 
-/// An execution that violates no property, because the violation is a buffer that exceeds its bound, for example.
+/// The table of an execution that violates no property but is a violation for another reason: for example, a buffer exceeds its bound.
 fn executed(source: Source<'_>, replayed: &Replayed, style: Style) -> String {
     let cells = Cells::all(source, replayed.states.first());
     table(source, replayed, &cells, &[], style)

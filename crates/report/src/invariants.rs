@@ -63,7 +63,7 @@ impl Executions {
 
 /// The facts that hold whenever a thread is at a point.
 pub struct Point {
-    /// The thread.
+    /// The thread that the facts are about.
     pub thread: ThreadId,
     /// The location of the thread.
     pub location: LocationId,

@@ -203,7 +203,7 @@ impl<'a> Source<'a> {
         format!("{name}{sign}{value}")
     }
 
-    /// A cell with its value.
+    /// A cell with its value, both in the notation of the source.
     pub fn cell_equation(&self, cell: u32, value: i64) -> String {
         self.equation(&self.cell(cell), &self.cell_value(cell, value))
     }

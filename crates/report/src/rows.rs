@@ -190,8 +190,8 @@ fn first_visible(facts: &[Fact], steps: &[usize]) -> Option<usize> {
     steps.iter().copied().find(|&step| !facts[step].is_local())
 }
 
-/// Whether step `n` can join the row with `steps` of its thread: it belongs to the same source expression; and it accesses only registers, or no
-/// other thread has moved since the first of `steps` that does more than that.
+/// Whether step `n` can join a row that consists of `steps`, earlier steps of the same thread. It has to belong to the same source expression. In
+/// addition, it accesses only registers, or no other thread has moved since the first of `steps` that accesses more than registers.
 fn joins(facts: &[Fact], steps: &[usize], n: usize) -> bool {
     let fact = &facts[n];
     // If a loop returns to the expression, its steps get a new row.

@@ -143,7 +143,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Counts a row.
+    /// Adds a row to the counts by verdict.
     pub fn count(&mut self, row: &Row) {
         match row.verdict {
             "safe" => self.safe += 1,

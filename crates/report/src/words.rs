@@ -24,7 +24,7 @@ const LONGEST_ACTION: usize = 2_000;
 pub struct Source<'a> {
     /// The program itself.
     pub program: &'a Program,
-    /// The source files.
+    /// The source files that spans refer to.
     pub files: &'a Sources,
     /// The front end of the source language.
     pub front_end: &'static dyn FrontEnd,

@@ -135,7 +135,7 @@ impl Formula {
         Some(parts)
     }
 
-    /// `self` implies `conclusion`.
+    /// The formula that is true where `self` is false or `conclusion` is true.
     pub fn implies(self, conclusion: Formula) -> Formula {
         Formula::or([!self, conclusion])
     }

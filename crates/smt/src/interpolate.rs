@@ -164,7 +164,7 @@ fn from_proof(assertions: &[Formula], proof: &Proof) -> Result<Vec<Formula>, Fai
             Step::Farkas(sum) => prefix_sums(&facts, sum, Relation::Le, cuts)?,
             Step::Gcd(sum) => {
                 let sequence = prefix_sums(&facts, sum, Relation::Eq, cuts)?;
-                // Coefficients cancel only up to multiples of the divisor, so local variables may remain.
+                // The coefficients of local variables cancel only modulo the gcd, so local variables may remain in a prefix sum.
                 let shared = |(index, part): (usize, &Formula)| {
                     part.atoms().all(|atom| vocabulary.shared(atom.linear(), index + 1))
                 };

@@ -36,7 +36,7 @@ pub fn cases(fact: &Formula) -> Option<Vec<Formula>> {
     }
 }
 
-/// `term <= -1` and `term >= 1`.
+/// The two cases of a disequality: `term <= -1` and `term >= 1`.
 fn either_side(term: &Linear) -> Vec<Formula> {
     vec![
         Formula::atom(term.clone().plus(1), Relation::Le),
@@ -44,7 +44,7 @@ fn either_side(term: &Linear) -> Vec<Formula> {
     ]
 }
 
-/// `term <= 0` and `term >= 1`.
+/// The two cases of a cut: `term <= 0` and `term >= 1`.
 pub fn cut_cases(term: &Linear) -> [Formula; 2] {
     [Formula::atom(term.clone(), Relation::Le), Formula::atom((-term.clone()).plus(1), Relation::Le)]
 }

@@ -16,7 +16,7 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// A constant.
+    /// The term without variables that has this value.
     pub fn constant(value: impl Into<Int>) -> Linear {
         Linear { terms: Vec::new(), constant: value.into() }
     }

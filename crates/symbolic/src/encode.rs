@@ -19,7 +19,7 @@ use fencewright_smt::{Formula, Var};
 /// A path as formulas, one for each list of commands.
 #[derive(Default)]
 pub struct Encoding {
-    /// The formulas, in order.
+    /// The formulas, in the order of the path.
     pub formulas: Vec<Formula>,
     /// For each formula, the variables of its `*`s in order, with their cells.
     pub choices: Vec<Vec<(CellId, Var)>>,
@@ -34,7 +34,7 @@ pub struct Encoding {
 }
 
 impl Encoding {
-    /// Appends one branch through some commands.
+    /// Appends one branch through some commands, by its number among their `ways`. If there is no such branch, the formula is true.
     pub fn push(&mut self, commands: &[Command], way: u32) {
         let simple = ways(commands).into_iter().nth(way as usize).unwrap_or_default();
         self.push_simple(&simple);

@@ -18,7 +18,7 @@ pub enum Examined {
     Possible,
     /// The path is infeasible; with the interpolants of all steps, as constraints on cells.
     Impossible(Vec<Linear>),
-    /// The solver gave no answer.
+    /// The solver gave no answer within its budget, or the path has no condition to examine.
     Unknown,
 }
 

@@ -41,12 +41,12 @@ impl<'p> Execution<'p> {
         Execution { control: machine.initial(), machine, model, encoding, events: Vec::new() }
     }
 
-    /// The exact machine.
+    /// The exact machine that the prefix is an execution of.
     pub fn machine(&self) -> &BufferMachine<'p> {
         &self.machine
     }
 
-    /// The current control state.
+    /// The control state at the end of the prefix.
     pub fn control(&self) -> &Control {
         &self.control
     }

@@ -11,27 +11,29 @@
 //!
 //! A thread observes only two facts about its own buffer: whether it is empty (rules LF, Lock, Unlock and atomic steps), and the newest value of a
 //! cell (RB, RM). So the reference semantics defines everything except how stores enter and leave buffers. It is given a *stand-in* for each buffer:
-//! an exact buffer with one store to each buffered cell, of the newest value. These rules define how stores enter and leave; "oldest kept" and
-//! "newest kept" tell which stores the queue contains ([`Kept`]):
+//! an exact buffer with one store to each buffered cell, of the newest value.
+//!
+//! The following rules define how stores enter and leave. The queue contains either the oldest or the newest stores of the buffer ([`Kept`]):
 //!
 //! | rule | | enabled if |
 //! |---|---|---|
-//! | (LS-Q) | a store is appended to the queue | it has fewer than k stores, and, the oldest being kept, the multisets are empty |
-//! | (LS-S) | the oldest are kept: a store is added to its multiset and becomes the last one | otherwise |
-//! | | the newest are kept: the oldest store of the queue is added to its multiset, and the new one is appended; if k = 0, the new one is added | otherwise |
-//! | (WM-Q) | the oldest store of the queue goes to memory | the newest being kept, the multisets are empty |
-//! | (WM-D) | a value goes to memory and one copy of it leaves its multiset | the oldest being kept, the queue is empty; the value is not the last one of its cell, or occurs more than once, or is the only one of its cell |
-//! | (WM-ND) | a value goes to memory and its multiset stays | the oldest being kept, the queue is empty; the count of the value means as many *or more* |
+//! | (LS-Q) | a store is appended to the queue | the queue has fewer than k stores and, if the oldest are kept, the multisets are empty |
+//! | (LS-S), oldest kept | a store is added to its multiset and becomes the last one | (LS-Q) is not enabled |
+//! | (LS-S), newest kept | the oldest store of the queue is added to its multiset, and the new one is appended; if k = 0, the new one is added to its multiset | (LS-Q) is not enabled |
+//! | (WM-Q) | the oldest store of the queue goes to memory | if the newest are kept, the multisets are empty |
+//! | (WM-D) | a value goes to memory and one copy of it leaves its multiset | if the oldest are kept, the queue is empty; and the value is not the last one of its cell, or occurs more than once, or is the only one of its cell |
+//! | (WM-ND) | a value goes to memory and its multiset stays | if the oldest are kept, the queue is empty; and the count of the value stands for all larger counts too |
 //!
-//! Under PSO these rules apply to the stores to each cell separately. In addition, a store can leave the queue only if no barrier precedes it; and
-//! with the oldest kept, a value can leave a multiset only if the queue contains no barrier.
+//! Under PSO these rules apply to the stores to each cell separately. In addition, a store can leave the queue only if no barrier precedes it. If the
+//! oldest are kept, a value can leave a multiset only if the queue contains no barrier.
 //!
-//! These rules differ from the figures. (LS-S) is printed with `R = {}` and (WM-SND) without `|Q| = 0`; (WM) of Fig. 3.8 lacks the last value, which
-//! it needs in addition to the multiset. Fig. 3.10 is for TSO with the oldest kept; FENCES12 s. 8 keeps the newest. Under PSO the order of stores to
-//! different cells between two barriers is irrelevant, so such stores are sorted by cell in the queue. A store fence appends a barrier to the queue,
-//! unless the oldest are kept and the multisets contain stores: those are older than the fence and newer than the queue, and order is lost there.
-//! With the newest kept, a barrier is removed when the last store before it leaves the queue. So with k = 0 store fences have no effect, and the
-//! machines for PSO and TSO are the same.
+//! These rules differ from the figures. (LS-S) is printed with `R = {}` and (WM-SND) without `|Q| = 0`. (WM) of Fig. 3.8 lacks the last value, which
+//! it needs in addition to the multiset. Fig. 3.10 is for TSO and keeps the oldest stores; FENCES12 s. 8 keeps the newest.
+//!
+//! Under PSO the order of stores to different cells between two barriers is irrelevant, so such stores are sorted by cell in the queue. A store fence
+//! appends a barrier to the queue. No barrier is appended if the oldest are kept and the multisets contain stores: the stores in the multisets are
+//! newer than the queue, so the barrier would have to follow them, and multisets have no order. If the newest are kept, a barrier is removed when the
+//! last store before it leaves the queue. So with k = 0 store fences have no effect, and the machines for PSO and TSO are the same.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
@@ -42,12 +44,12 @@ use fencewright_program::{
 
 use fencewright_executions::oracle::{self, Incomplete, initial_states};
 
-/// The representation of buffers.
+/// The abstraction of buffers that a machine uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Abstraction {
     /// Maximum number of stores of a thread that are kept in order (under PSO: of stores to each memory cell).
     pub k: usize,
-    /// Which stores are kept in order.
+    /// Whether the oldest or the newest stores are kept in order.
     pub kept: Kept,
     /// How the other stores are counted.
     pub counts: Counts,
@@ -136,7 +138,7 @@ impl From<Refusal> for Obstacle {
 pub struct AbstractMachine<'p> {
     /// The reference semantics, which defines everything except the buffers.
     pub reference: Reference<'p>,
-    /// The representation of buffers.
+    /// The abstraction of buffers.
     pub abstraction: Abstraction,
 }
 
@@ -232,7 +234,7 @@ impl<'p> AbstractMachine<'p> {
         buffer.rest.keys().any(|&c| c == cell || !self.is_pso())
     }
 
-    /// Adds one more copy of a value and makes it the last one of its cell.
+    /// Adds one more copy of a value to the multiset of its cell, unless its count is saturated, and makes it the last one of its cell.
     fn add(&self, buffer: &mut Buffer, cell: u32, value: i64) -> Result<(), Obstacle> {
         let new = Values { last: value, counts: BTreeMap::new() };
         let values = buffer.rest.entry(cell).or_insert(new);
@@ -246,8 +248,8 @@ impl<'p> AbstractMachine<'p> {
         Ok(())
     }
 
-    /// Executes `sfence`: under PSO it appends a barrier to the queue, unless the newest stores are in the multisets or the barrier would be
-    /// redundant.
+    /// Executes `sfence`: under PSO it appends a barrier to the queue, unless the newest stores are in the multisets, or the queue is empty or
+    /// already ends with a barrier.
     fn store_fence(&self, buffer: &mut Buffer) {
         let forgotten = self.abstraction.kept == Kept::Oldest && !buffer.rest.is_empty();
         if self.is_pso() && !forgotten && !matches!(buffer.queue.last(), None | Some(Buffered::Barrier)) {

@@ -6,7 +6,8 @@ use fencewright_program::{Action, Address, Op, Program, VariableId};
 use crate::Random;
 use crate::bystanders::own_variable;
 
-/// Adds a variable for each thread and redirects most accesses of the thread to it; a few accesses are redirected to the variable of another thread.
+/// Adds a variable for each thread. About half of the accesses of a thread are redirected to its own new variable, and a few to that of a random
+/// thread; the others stay.
 pub fn keep_apart(random: &mut Random, program: &mut Program) {
     let first = program.variables.len();
     let threads = program.threads.len();

@@ -51,7 +51,7 @@ fn only_read(random: &mut Random, thread: &mut Thread) {
     }
 }
 
-/// Adds a variable for a thread.
+/// Adds a variable named after thread `t`, initially 0, and returns its id.
 pub(crate) fn own_variable(program: &mut Program, t: usize) -> VariableId {
     let own = VariableId(program.variables.len() as u32);
     program.variables.push(Variable {

@@ -76,9 +76,9 @@ impl Sets {
 /// The cells and operators of random commands.
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
-    /// Ordinary cells.
+    /// The ordinary cells that commands may use.
     pub ordinary: Vec<CellId>,
-    /// Summary cells.
+    /// The summary cells that commands may use.
     pub summaries: Vec<CellId>,
     /// Whether values are added and subtracted, not only copied and compared.
     pub arithmetic: bool,
@@ -87,7 +87,7 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// A random command.
+    /// A random command on the cells of the vocabulary.
     pub fn command(&self, random: &mut Random) -> Command {
         let ordinary = *random.pick(&self.ordinary);
         let summary = *random.pick(&self.summaries);

@@ -52,7 +52,7 @@ impl Sources {
         &self.main.name
     }
 
-    /// The main file.
+    /// The file that the user named.
     pub fn main(&self) -> &SourceFile {
         &self.main
     }

@@ -29,7 +29,7 @@ pub(crate) enum Stored {
 }
 
 impl Stored {
-    /// The cell of a store to this address.
+    /// The target of stores to this address: one cell if the address is fixed, any cells otherwise.
     pub(crate) fn to(program: &Program, address: &Address) -> Self {
         let cells = cells_of(program, address);
         if cells.len() == 1 { Stored::One(cells.start) } else { Stored::Any }

@@ -55,7 +55,7 @@ impl<'p> Condition<'p> {
         self.program
     }
 
-    /// The quantifier over final states.
+    /// The quantifier over final states: all of them, some, or none.
     pub fn quantifier(&self) -> Quantifier {
         self.quantifier
     }

@@ -67,11 +67,11 @@ impl Token {
 pub struct Limits {
     /// The time at which the run must stop; `None` if its time is not limited.
     pub deadline: Option<Instant>,
-    /// The time that messages name as the limit: the one set by the user, if any.
+    /// The time that messages name as the limit: the one set by the user or, without one, the first one set by `Limits::within`.
     pub timeout: Option<Duration>,
     /// Maximum memory use, in bytes; `None` if it is not limited.
     pub memory: Option<u64>,
-    /// Stops the run when it is cancelled.
+    /// Cancelling this token stops the run.
     pub token: Token,
     /// The seat at which this run waits for its turn, if it is one of several concurrent runs.
     seat: Option<Arc<Seat>>,
@@ -188,13 +188,13 @@ impl Limits {
         (asked || !fits).then_some(Reason::Memory(limit))
     }
 
-    /// Whether the run was cancelled or the time is up.
+    /// Whether the run was cancelled or its time is up, the grace period included.
     fn is_over(&self) -> bool {
         let moment = if self.finishing { MOMENT } else { Duration::ZERO };
         self.token.is_cancelled() || self.deadline.is_some_and(|d| Instant::now() >= d + moment)
     }
 
-    /// Whether there is memory for `more` bytes.
+    /// Whether `more` bytes fit into the limit, the extra room of the grace period included.
     fn fits(&self, limit: u64, bytes: u64, more: u64) -> bool {
         let most = if self.finishing { limit.saturating_add(ROOM) } else { limit };
         let stored = match &self.seat {

@@ -15,11 +15,12 @@ pub enum Reason {
     Timeout(Duration),
     /// The memory limit, given here in bytes, was reached.
     Memory(u64),
-    /// The run was cancelled.
+    /// The run was cancelled, by the user or because its answer was not needed any more.
     Cancelled,
     /// A buffer reached the bound given by the user.
     BufferBound(Bound),
-    /// Only the values of a `*` up to this absolute value were tried, because it has no range or a very large one.
+    /// Only samples were tried for a `*`, because it has no range or a very large one: the values up to this absolute value, and those near constants
+    /// of the program.
     UnboundedChoice(i64),
     /// A value that does not fit 64 bits, or an access outside the modelled part of an open array, at this place in the source.
     Limit(Limit, Span),
@@ -41,7 +42,7 @@ pub enum Reason {
     TooFewThreads {
         /// The number of threads that the system started.
         started: usize,
-        /// The number of threads of the search.
+        /// The number of threads that the search needs.
         wanted: usize,
     },
 }

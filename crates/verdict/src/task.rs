@@ -18,7 +18,7 @@ pub use crate::work::{Author, Counts, Executions, Round, Work};
 pub struct Task<'p> {
     /// The program that the properties are about.
     pub program: &'p Program,
-    /// The memory model.
+    /// The memory model under which the program runs.
     pub model: MemoryModel,
     /// The properties to check. One run of the engine answers all of them.
     pub properties: Vec<Property>,
@@ -91,9 +91,9 @@ pub trait Listener: Sync + fmt::Debug {
 /// An answer given before the end of a run.
 #[derive(Clone, Debug)]
 pub struct Early {
-    /// The answer.
+    /// The answer to one property of the task.
     pub answer: Answer,
-    /// The author of the answer.
+    /// The engine that gave the answer, and its statistics until then.
     pub author: Author,
 }
 
@@ -143,7 +143,7 @@ impl Listener for Part<'_> {
 /// The order in which states are expanded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// By distance from the initial states, so that traces have minimal length.
+    /// By distance from the initial states, so that traces have minimal length among those that the reduction leaves.
     #[default]
     BreadthFirst,
     /// The newest state first, so that the frontier takes less memory.
@@ -178,18 +178,18 @@ impl DomainName {
 /// The progress of a run: written by the engine, read for display.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Number of stored states.
+    /// Number of states stored so far.
     pub states: AtomicU64,
     /// Number of states not yet expanded.
     pub frontier: AtomicU64,
-    /// Bytes used.
+    /// Memory use of the run, in bytes.
     pub bytes: AtomicU64,
     /// The current activity of an engine that works in rounds, in words; otherwise empty.
     pub note: Mutex<String>,
 }
 
 impl Progress {
-    /// Sets the current activity.
+    /// Sets the current activity, which replaces the previous one.
     pub fn say(&self, note: String) {
         *self.note.lock().unwrap_or_else(PoisonError::into_inner) = note;
     }
@@ -232,7 +232,7 @@ impl Answer {
         }
     }
 
-    /// Whether the answer decides the property.
+    /// Whether the answer decides the property, with or without evidence.
     #[inline]
     pub fn is_definite(&self) -> bool {
         self.holds().is_some()
@@ -247,7 +247,7 @@ impl Answer {
 /// An inductive invariant: for each reachable control state of a machine, a disjunction of conjunctions of constraints.
 #[derive(Clone, Debug)]
 pub struct Invariant {
-    /// The representation of buffers in that machine.
+    /// The representation of buffers in the machine.
     pub buffers: Buffers,
     /// The names of the properties that the invariant proves.
     pub properties: Vec<String>,
@@ -316,20 +316,20 @@ pub struct Report {
     pub tried: Vec<Vec<Tried>>,
 }
 
-/// The names of the engines.
+/// The engines, by the names that the command line uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineName {
     /// The engine that chooses and combines others.
     Auto,
     /// Enumeration of all states.
     Explicit,
-    /// Abstraction with counterexample-guided refinement.
+    /// Abstraction of buffers and integers with counterexample-guided refinement.
     Cegar,
-    /// TSO via SC.
+    /// Proofs and violations under TSO by way of SC, with stores delayed where it matters.
     Lazy,
     /// Executions with a bounded number of contexts.
     Contexts,
-    /// Abstract store buffers.
+    /// Search with abstract store buffers and concrete values.
     Buffers,
     /// Proofs under SC, extrapolated to the relaxed model.
     Extrapolate,
@@ -359,10 +359,10 @@ impl fmt::Display for EngineName {
     }
 }
 
-/// Description of an engine.
+/// The description of an engine, for users who choose one.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
-    /// A summary in one line.
+    /// What the engine does, in one line.
     pub summary: &'static str,
     /// The supported memory models.
     pub models: &'static [MemoryModel],
@@ -372,12 +372,12 @@ pub struct About {
     pub domains: &'static [&'static str],
 }
 
-/// An engine.
+/// An engine: an algorithm that answers tasks. Its answers are not trusted.
 pub trait Engine: Sync {
     /// The name of the engine.
     fn name(&self) -> EngineName;
     /// The description of the engine, for users who choose an engine.
     fn about(&self) -> About;
-    /// Answers a task.
+    /// Answers a task. The report has one answer for each property of the task, also if a limit is reached.
     fn run(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report;
 }

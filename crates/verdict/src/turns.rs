@@ -19,7 +19,7 @@ const LONGEST: u64 = 400_000_000;
 /// Interval at which a waiting member checks whether it has to stop.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// The members of a portfolio.
+/// The schedule of the members of a portfolio.
 #[derive(Debug)]
 pub struct Turns {
     /// The number of cores shared by the members.
@@ -91,7 +91,7 @@ impl Turns {
         })
     }
 
-    /// Adds a member, and returns its seat.
+    /// Adds a member, and returns the seat with which it waits for its turns.
     pub fn seat(self: &Arc<Self>, part: Part) -> Seat {
         let shared = Arc::new(Shared::default());
         let mut members = self.members();
@@ -147,7 +147,7 @@ impl Member {
         self.shared.bytes.load(Ordering::Relaxed)
     }
 
-    /// Ends the turn of the member.
+    /// Ends the turn of the member, if it has one, and adds the turn to its run time.
     fn pause(&mut self, now: u64) {
         if let Some(since) = self.since.take() {
             self.used += now.saturating_sub(since) as f64 / 1e9;
@@ -201,7 +201,7 @@ impl Seat {
         self.turns.start(&mut members, now);
     }
 
-    /// Records the number of bytes that this member uses.
+    /// Records the number of bytes that this member uses. 0 is ignored, because polls that do not know the size of the engine's data pass 0.
     pub fn store(&self, bytes: u64) {
         if bytes > 0 {
             self.shared.bytes.store(bytes, Ordering::Relaxed);

@@ -5,7 +5,7 @@ use crate::task::EngineName;
 /// The engine that gave an answer, and the statistics of its run until it gave the answer.
 #[derive(Clone, Debug)]
 pub struct Author {
-    /// The engine.
+    /// The engine that gave the answer.
     pub engine: EngineName,
     /// The statistics of this engine alone.
     pub work: Work,
@@ -18,19 +18,19 @@ pub struct Work {
     pub states: u64,
     /// Peak memory use in bytes.
     pub bytes: u64,
-    /// Statistics that only certain engines have.
+    /// Statistics that depend on the kind of engine.
     pub counts: Counts,
 }
 
 /// The statistics of an engine besides states and bytes.
 #[derive(Clone, Debug, Default)]
 pub enum Counts {
-    /// The engine has no other statistics.
+    /// The engine has no statistics besides states and bytes.
     #[default]
     Nothing,
     /// For engines that store concrete states.
     States {
-        /// Bytes of the stored states themselves.
+        /// Bytes of the stored states alone, without other data of the search.
         state_bytes: u64,
         /// Number of transitions; `None` if not all of them were counted.
         transitions: Option<u64>,
@@ -125,7 +125,7 @@ impl Author {
     }
 }
 
-/// Numbers of explored executions.
+/// Numbers of explored executions, by how they ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Executions {
     /// Executions in which every thread has ended or faulted.
@@ -140,13 +140,13 @@ pub struct Executions {
     pub events: u64,
 }
 
-/// Statistics for one number of contexts.
+/// Statistics of the search for one number of contexts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Round {
     /// The number of contexts.
     pub contexts: u32,
     /// Number of stored states.
     pub states: u64,
-    /// Time in seconds.
+    /// Time for this number of contexts alone, in seconds.
     pub seconds: f64,
 }

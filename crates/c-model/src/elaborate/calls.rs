@@ -22,7 +22,7 @@ const MOST_FUNCTIONS: usize = 16;
 /// An argument of a call.
 #[derive(Clone, Debug)]
 pub(super) enum Argument {
-    /// A scalar.
+    /// The value of a scalar argument.
     Scalar(Operand),
     /// A structure, as the place that holds it.
     Aggregate(Target),
@@ -40,7 +40,7 @@ pub(super) enum Outcome {
 }
 
 impl Elaborator<'_> {
-    /// A call of any kind.
+    /// Elaborates a call of a builtin, of a function with a body, or through a pointer. `unused` says that the result is not used.
     pub(super) fn call(
         &mut self,
         callee: &Callee,

@@ -1,7 +1,7 @@
 //! Environments: the facts about registers, and about memory that only this thread can reach, at one program point.
 //!
 //! A missing fact means any value of the type. Where paths meet, facts are joined ([`Env::join`]); at the head of a loop, a range that has grown is
-//! widened at once to all values of the type, so that elaboration reaches a fixpoint.
+//! widened immediately to all values of the type, so that elaboration reaches a fixpoint.
 
 use fencewright_c::typed::tree::Step;
 use fencewright_code::core::{Known, ObjectId, Register};

@@ -133,8 +133,8 @@ impl Elaborator<'_> {
             {
                 self.keep_contents(object, contents);
             }
-            // If the object was shared before, the values in it escaped when they were written. (Its contents are then still known only in an attempt
-            // that will be discarded.)
+            // The values in an object that was shared before escaped when they were written. (The contents of such an object can be known only in an
+            // attempt that will be discarded.)
             if before && contents.is_none() {
                 continue;
             }

@@ -29,7 +29,7 @@ pub enum Spot {
 pub struct Target {
     /// Its storage.
     pub spot: Spot,
-    /// Its type.
+    /// The type with which the place is accessed.
     pub ty: Type,
     /// The kind of access.
     pub access: Access,

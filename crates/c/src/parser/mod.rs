@@ -29,7 +29,8 @@ const MOST_ERRORS: usize = 100;
 
 /// The meaning of an ordinary name, as far as the parser needs it.
 enum Meaning {
-    /// A type name, with the depth of its type. The type names in that type count with their own depth, since types are processed recursively.
+    /// A type name, with the nesting depth of its type. Type names inside that type are expanded to measure the depth, because types are processed
+    /// recursively.
     Type(Type, usize),
     /// The name of a variable, function or enumerator.
     Other,
@@ -68,7 +69,7 @@ struct Parser<'a> {
     attributes: Attributes,
     errors: Vec<Error>,
     depth: u32,
-    /// The greatest depth of the types whose names were used since the start of the declaration.
+    /// The greatest nesting depth of a type whose name was used since the start of the declaration.
     type_depth: usize,
     /// The end of the file.
     end: Span,
@@ -219,8 +220,8 @@ impl Parser<'_> {
         let before = first.checked_sub(1).and_then(token).and_then(stands);
         let behind = token(last + 1).and_then(stands);
         let (brought_end, end) = stands(ends)?;
-        // If the first token comes from a macro argument, the statement begins at the parameter for this argument: at the token of the body that
-        // follows the token before the statement.
+        // If the first token comes from a macro argument, the statement begins where the macro body has the parameter for this argument: right after
+        // the token that precedes the statement.
         let (brought_start, start) = match (stands(opens), before) {
             (Some((brought, span)), _) => (brought, span.start),
             (None, Some((_, span))) => (None, self.text.next_in_body(body, span.end)?.start),

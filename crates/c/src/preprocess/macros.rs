@@ -9,7 +9,7 @@ use crate::token::{Kind, Symbol, Token};
 
 use super::Words;
 
-/// A macro.
+/// A macro definition, or a built-in macro.
 #[derive(Clone, Debug)]
 pub struct Macro {
     /// Its name.

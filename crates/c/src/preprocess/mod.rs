@@ -33,7 +33,7 @@ const MOST_TOKENS: usize = 1 << 23;
 pub trait Files {
     /// Resolves `#include "name"`, or `<name>` if `system`, in the file `from`; the error says why there is no such file.
     fn include(&mut self, name: &str, system: bool, from: FileId, at: Span) -> Result<FileId, String>;
-    /// The text of a file.
+    /// The text of a file, of the main file too.
     fn text(&self, file: FileId) -> Rc<str>;
     /// The name of a file, for `__FILE__`.
     fn name(&self, file: FileId) -> String;
@@ -61,7 +61,7 @@ pub struct Expansion {
 /// The result of preprocessing a file with all its includes.
 #[derive(Debug)]
 pub struct Preprocessed {
-    /// The tokens.
+    /// The tokens after all macros have been expanded and all directives executed.
     pub tokens: Vec<Token>,
     /// All macro uses.
     pub expansions: Vec<Expansion>,
@@ -74,7 +74,8 @@ pub struct Preprocessed {
 }
 
 impl Preprocessed {
-    /// The position of the first token of a replacement list after an offset, if there is one.
+    /// The position of the first token of the replacement list at `body` that starts at the offset `behind` or after it; `None` if there is no such
+    /// token.
     pub fn next_in_body(&self, body: Span, behind: u32) -> Option<Span> {
         let tokens = self.bodies.get(&body)?;
         let next = tokens.partition_point(|token| token.span.start < behind);

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::token::Symbol;
 
 impl Typer<'_> {
-    /// A call.
+    /// Resolves a call: of a function of the program, of a function known by name, or through a pointer.
     pub(super) fn call(
         &mut self,
         callee: &ast::Expr,

@@ -28,7 +28,7 @@ pub(super) fn convert(expr: Expr, to: &Type) -> Expr {
     folded(Expr { kind: ExprKind::Convert(inner), ty, span, expansion })
 }
 
-/// Whether the values of one type are a subset of those of the other.
+/// Whether every value of type `from` is also a value of type `to`.
 fn only_wider(from: &Type, to: &Type) -> bool {
     match (from.arithmetic(), to.arithmetic()) {
         (Some(from), Some(to)) => to.has(from.least()) && to.has(from.greatest()),

@@ -22,7 +22,7 @@ use crate::token::{ExpansionId, Symbol};
 pub(super) enum Operand {
     /// A place: its value, its address or its size may be used.
     Place(Place),
-    /// A value.
+    /// A value that is not read from a place, such as the result of an operation.
     Value(Expr),
     /// A string: an array, unless it decays to a pointer.
     String(GlobalId, Type),
@@ -73,7 +73,7 @@ impl Typer<'_> {
         Ok(Expr { kind, ty, span, expansion })
     }
 
-    /// The address of a place.
+    /// `&place`, as a constant or a pointer expression where possible; an error for a bit-field.
     pub(super) fn address(&mut self, place: Place, span: Span, expansion: ExpansionId) -> Typing<Expr> {
         if self.bits(&place).is_some() {
             return Err(Error::new(span, "a bit-field has no address").help("make it a member of its own"));
@@ -214,7 +214,7 @@ impl Typer<'_> {
         Ok(self.made(ExprKind::Assign(place.into(), value.into()), ty, expr))
     }
 
-    /// A cast. A cast of a variable to `void` is no mention of the variable.
+    /// A cast. A cast of a variable to `void` does not count as a mention of the variable.
     fn explicit_cast(&mut self, ty: &ast::Type, inner: &ast::Expr, expr: &ast::Expr) -> Typing<Expr> {
         let ty = self.ty(ty, expr.span)?;
         let before = self.mentioned(inner);

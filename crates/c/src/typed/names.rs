@@ -20,7 +20,7 @@ pub(super) enum Entity {
     Static(GlobalId),
     /// A variable at file scope, by its number in `Typer::objects`.
     Object(usize),
-    /// A function.
+    /// A function, which is looked up by its name.
     Function,
     /// A name whose declaration has an error, by the number of the error in `Typer::failed`.
     Failed(usize),
@@ -126,7 +126,8 @@ impl Typer<'_> {
     pub(super) fn undeclared(&self, name: Symbol, at: Span) -> Error {
         let name = self.spelled(name);
         let error = Error::new(at, format!("`{name}` is not declared"));
-        // A model header may lack a constant of the header it stands for, so these names count only where they are reached.
+        // A model header may lack a constant of the real header. So an undeclared name that looks like such a constant is an error only where an
+        // execution may reach it.
         let constant = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
         let error = match name.starts_with('_') || name.chars().all(constant) {
             true => error,

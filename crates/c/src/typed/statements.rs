@@ -26,7 +26,7 @@ pub(super) struct Body {
     pub constants: FxHashMap<LocalId, i128>,
     /// Variables that are read or written anywhere, other than by `(void)x;`.
     pub mentioned: FxHashSet<LocalId>,
-    /// The functions with a body that the function names.
+    /// The functions that the body names and that have a body themselves.
     pub mentions: Vec<FunctionId>,
     /// Labels by name, and whether they have been defined.
     numbers: FxHashMap<Symbol, (LabelId, bool)>,

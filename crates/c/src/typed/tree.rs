@@ -20,7 +20,7 @@ pub struct Unit {
     pub globals: Vec<Variable>,
     /// Functions with a body.
     pub functions: Vec<Function>,
-    /// Warnings.
+    /// The warnings of semantic analysis.
     pub warnings: Vec<crate::Error>,
 }
 
@@ -84,7 +84,7 @@ pub struct Record {
 /// A member.
 #[derive(Debug)]
 pub struct Field {
-    /// Its name.
+    /// The name of the member; a generated one for an anonymous structure or union.
     pub name: Rc<str>,
     /// Its type.
     pub ty: Type,
@@ -137,7 +137,7 @@ pub struct FunctionType {
     pub variadic: bool,
 }
 
-/// A variable.
+/// A global variable, a `static` local variable, a string, or a thread-local variable.
 #[derive(Debug)]
 pub struct Variable {
     /// The name; that of a `static` local is `function.name`.
@@ -184,7 +184,7 @@ pub struct Function {
     pub parameters: Vec<LocalId>,
     /// All local variables, of all nested blocks.
     pub locals: Vec<Local>,
-    /// Its labels.
+    /// The labels; a `LabelId` is an index into this list.
     pub labels: Vec<Label>,
     /// Its body; empty if there are `errors`.
     pub body: Block,
@@ -209,7 +209,7 @@ pub struct Local {
     pub span: Span,
 }
 
-/// A label.
+/// A label of a function, by its name.
 #[derive(Debug)]
 pub struct Label {
     /// Its name.
@@ -221,7 +221,7 @@ pub struct Label {
 /// `{ ... }`.
 #[derive(Debug)]
 pub struct Block {
-    /// The statements.
+    /// The statements in the order of the text, including declarations.
     pub statements: Vec<Statement>,
     /// The position, including the braces.
     pub span: Span,
@@ -265,7 +265,7 @@ pub enum StatementKind {
     Case(i128, i128, Box<Statement>),
     /// `default`.
     Default(Box<Statement>),
-    /// A label.
+    /// `label: statement`.
     Label(LabelId, Box<Statement>),
     /// `goto`.
     Goto(LabelId),
@@ -347,7 +347,7 @@ pub enum ExprKind {
     /// `place op= value`: the place is read and converted to the type `left`, the operation is computed as in [`ExprKind::Binary`], and the result is
     /// converted to the type of the place and written. Also `++` and `--`, whose result may be the old value.
     Modify {
-        /// The place.
+        /// The place that is read and written.
         place: Box<Place>,
         /// The operation; for a pointer only `+` (the value may be negative).
         op: BinaryOp,
@@ -395,7 +395,7 @@ pub struct Place {
     pub span: Span,
 }
 
-/// The kinds of places.
+/// The kinds of places: how a place is reached.
 #[derive(Debug)]
 pub enum PlaceKind {
     /// A local variable or parameter.

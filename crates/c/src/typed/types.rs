@@ -12,7 +12,7 @@ use crate::error::Error;
 
 /// Maximum size of an object in bytes.
 const LARGEST: u64 = 1 << 40;
-/// Maximum number of pointers, arrays and functions in a type, written out.
+/// Maximum number of pointers, arrays and functions in a type, where a part that the type shares counts at each occurrence.
 const MOST_PARTS: usize = 1_000;
 
 const fn integer(rank: Rank, signed: bool) -> Arithmetic {
@@ -312,7 +312,7 @@ impl Typer<'_> {
     }
 }
 
-/// Whether a type, written out, has at most `left` parts. Types may share parts, and passes over the tree visit a shared part repeatedly.
+/// Whether a type has at most `left` parts, where a shared part counts at each occurrence, because passes over the tree visit it each time.
 fn few_parts(ty: &Type, left: &mut usize) -> bool {
     let mut inner = ty;
     loop {

@@ -12,7 +12,7 @@ use crate::token::{Kind, Symbol};
 /// The effect of the text on the variables with one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
-    /// A single `=`, which follows the name at this position, and no other possible change.
+    /// The variables may change only by the `=` that follows the name at this position.
     Started(Span),
     Changed,
 }

@@ -248,7 +248,7 @@ fn random_macros_against_gcc() {
         let text = random_text(&mut state);
         let (expected, found) = (gcc(&text), run_with(&text, &[]));
         let (Some(expected), Ok(found)) = (&expected, &found) else {
-            // Both refuse the same texts.
+            // gcc and our preprocessor refuse the same texts.
             assert!(expected.is_none() && found.is_err(), "round {round}:\n{text}\n{expected:?}\n{found:?}");
             refused += 1;
             continue;

@@ -346,7 +346,7 @@ fn errors_have_places_and_advice() {
     assert_eq!(found.len(), 4, "{found:?}");
 }
 
-/// Errors that concern one construct are kept with it; what is no C in any case is refused at once.
+/// An unsupported construct is an error of the function or variable that contains it; text that no compiler accepts is refused at once.
 #[test]
 fn only_what_is_reached_is_judged() {
     let typed = |text: &str| {

@@ -116,7 +116,7 @@ pub struct StateSet {
     /// The variables and registers that hold versions, if states are compared up to the order of versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versions: Option<Versions>,
-    /// The states.
+    /// The states of the set, packed according to `layout`.
     pub states: PackedStates,
 }
 

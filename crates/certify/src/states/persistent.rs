@@ -50,7 +50,7 @@
 //! threads can go along edges that close no cycle, then on the number of buffered stores. If w is empty, s is a violation. If condition 2 asks for
 //! all steps, it asks for the first step of w, and the rest of w is shorter. Otherwise let P be the closed set.
 //!
-//! * w has a step of P. By (1) and (2) the first one, t, can be taken at once: it leads to a state of the set, and w without t leads from there
+//! * w has a step of P. By (1) and (2) the first one, t, can be taken immediately: it leads to a state of the set, and w without t leads from there
 //!   to the same state as w. That execution is shorter.
 //! * w has no step of P, and P has a step t. By (1) t is still possible after w, so w does not lead to a state in which no thread can move. If w
 //!   leads to a state that a property forbids: either t is invisible to such properties, and by (2) w leads from the state after t to a forbidden
@@ -332,7 +332,7 @@ impl<'a> Chooser<'a> {
                 let mut at_once = true;
                 for (n, (kind, _)) in buffer.entries[..count].iter().enumerate() {
                     at_once &= n == 0 || pso;
-                    // An entry whose first field is no position of a cell is a barrier.
+                    // An entry whose first field is not the position of a cell is a barrier.
                     match self.facts.flushes[t].get(kind.get(state) as usize) {
                         Some(&flush) => {
                             view.buffered = both(view.buffered, flush);

@@ -86,7 +86,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// The location of a thread.
+    /// Decodes the location of a thread in a packed state.
     pub fn location(&self, state: &[u64], thread: usize) -> LocationId {
         LocationId(self.set.layout.locations[thread].get(state) as u32)
     }
@@ -277,7 +277,7 @@ impl<'a> Steps<'a> {
         Ok(())
     }
 
-    /// Performs one operation. `direct`: stores go to memory at once under every memory model. `choices` counts the `*`s of the step so far.
+    /// Performs one operation. `direct`: stores go to memory immediately under every memory model. `choices` counts the `*`s of the step so far.
     fn perform(
         &mut self,
         t: usize,

@@ -243,7 +243,8 @@ pub struct Start {
 }
 
 impl Start {
-    /// The initial value for a register or variable of this scale; a position, if it is a version and there are arbitrary initial values.
+    /// Maps the initial value of a register or variable to positions. It is unchanged if the scale is 0, so that it is no version, or if there are no
+    /// arbitrary initial values.
     pub fn place(&self, scale: i64, init: Init) -> Init {
         let room = self.any as i64 + 1;
         match init {
@@ -257,7 +258,7 @@ impl Start {
     }
 }
 
-/// The two positions of an odd version that are looked up.
+/// The two ways to rank an odd version among the others. Each gives a representative of the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Between its even neighbours.

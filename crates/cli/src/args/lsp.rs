@@ -6,8 +6,8 @@ use super::settings::{ForLsp, Given};
 
 /// `lsp`
 ///
-/// An editor starts it and talks to it over the standard input and output; docs/editor.md says how to set editors up. It ends with 0 if the client took leave
-/// (shutdown, then exit), otherwise with 1.
+/// An editor starts it and talks to it over the standard input and output; docs/editor.md says how to set editors up. It ends with 0 if the client
+/// took leave (shutdown, then exit), otherwise with 1.
 #[derive(Args)]
 pub struct LspArgs {
     #[command(flatten)]

@@ -1,5 +1,5 @@
-//! Every program of `examples/c/` has the verdicts in `examples/c/expected.toml`, and `fences --write` makes the unsafe programs safe, with texts that gcc compiles
-//! without a warning.
+//! Every program of `examples/c/` has the verdicts in `examples/c/expected.toml`, and `fences --write` makes the unsafe programs safe, with texts
+//! that gcc compiles without a warning.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,5 +1,5 @@
-//! Fences inserted into realistic C: in the fence notation of the file, in headers, in macros, beside statements of every kind. The result is safe, compiles without
-//! a new warning, and keeps every other byte.
+//! Fences inserted into realistic C: in the fence notation of the file, in headers, in macros, beside statements of every kind. The result is safe,
+//! compiles without a new warning, and keeps every other byte.
 
 use std::process::Command;
 
@@ -18,7 +18,8 @@ fn verdict(path: &str, model: &str) -> String {
     outcome.json_lines()[0]["verdict"].as_str().unwrap_or_default().to_owned()
 }
 
-/// A program for store buffering in which both threads have this body; `MINE` and `OTHER` are the thread's own and the other variable, `SEEN` is the value read.
+/// A program for store buffering in which both threads have this body; `MINE` and `OTHER` are the thread's own and the other variable, `SEEN` is the
+/// value read.
 fn store_buffering(head: &str, body: &str) -> String {
     let thread = |name: &str, mine: &str, other: &str, seen: &str| {
         let body = body.replace("MINE", mine).replace("OTHER", other).replace("SEEN", seen);
@@ -36,8 +37,8 @@ fn store_buffering(head: &str, body: &str) -> String {
 
 const VARIABLES: &str = "static volatile int x, y;\nstatic int r0, r1;\n";
 
-/// Writes fences into these files, the first of which is the main file. Checks that the program was unsafe and is safe now, that gcc gives no new warnings, and that
-/// `--diff` shows what was written.
+/// Writes fences into these files, the first of which is the main file. Checks that the program was unsafe and is safe now, that gcc gives no new
+/// warnings, and that `--diff` shows what was written.
 fn fixed(test: &str, files: &[(&str, &str)], options: &[&str]) -> Files {
     let written = Files::new(files);
     let path = written.text(files[0].0);

@@ -1,4 +1,5 @@
-//! Messages about violations of `memory` by C programs: the error, the object, where it was allocated, and which thread freed it; and messages about misused locks.
+//! Messages about violations of `memory` by C programs: the error, the object, where it was allocated, and which thread freed it; and messages about
+//! misused locks.
 
 use crate::common::{Files, run};
 use serde_json::{Value, json};
@@ -31,7 +32,7 @@ fn check(text: &str, expected: &str) -> Value {
     json["mistake"].clone()
 }
 
-/// A program in which a thread executes `thread` and `main` executes `main`; both start at once.
+/// A program in which a thread executes `thread` and `main` executes `main`; both start immediately.
 fn two(globals: &str, thread: &str, main: &str) -> String {
     format!(
         "{globals}

@@ -123,7 +123,7 @@ fn a_reduced_search_stands_on_the_engine_until_a_certificate_is_asked_for() {
     }
 }
 
-/// `easy` is violated at once. No engine can show that `hard` holds: sums of i * i - 2 * i are never 7.
+/// `easy` is violated immediately. No engine can show that `hard` holds: sums of i * i - 2 * i are never 7.
 const EASY_AND_HARD: &str = "\
 shared x, y;
 thread p { var i, s; y = 1; loop { i = i + 1; s = s + i * i - 2 * i; x = s; } }

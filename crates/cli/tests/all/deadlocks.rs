@@ -32,7 +32,7 @@ int main(void) {
 }
 ";
 
-/// The engines that support it, with their reductions.
+/// The engines that support property `deadlock`, with their reductions.
 const WAYS: [&[&str]; 9] = [
     &["--engine", "auto"],
     &["--engine", "lazy"],

@@ -341,8 +341,9 @@ fn outputs_are_compared_as_they_should_be() {
     }
 }
 
-/// In a block, `$ fencewright ...` (or the command that runs it from a checkout) is a command line, and the following lines are its output. The commands of a page
-/// run in one folder that has all examples, the folder `examples/`, and a program for each `.fw` block that begins with `// NAME.fw`.
+/// In a block, `$ fencewright ...` (or the command that runs it from a checkout) is a command line, and the following lines are its output. The
+/// commands of a page run in one folder that has all examples, the folder `examples/`, and a program for each `.fw` block that begins with `//
+/// NAME.fw`.
 #[test]
 fn outputs_that_pages_show_are_what_is_printed() {
     let mut seen = 0;

@@ -1,7 +1,7 @@
 //! Every program of `examples/` has the verdicts in `examples/expected.toml`.
 //!
-//! If explicit search does not terminate on a program, it gets only a fraction of a second and must not give a wrong verdict. Slow entries are checked with
-//! `FENCEWRIGHT_LONG_TESTS=1`.
+//! If explicit search does not terminate on a program, it gets only a fraction of a second and must not give a wrong verdict. Slow entries are
+//! checked with `FENCEWRIGHT_LONG_TESTS=1`.
 
 use std::collections::BTreeSet;
 use std::fs;

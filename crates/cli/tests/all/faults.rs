@@ -73,7 +73,7 @@ fn robust_does_not_know_what_is_outside_an_open_array() {
                 // The attacker's load may be outside the window; its store is inside.
                 "shared mem[1] open; thread p { var i = 6, r; mem[0] = 1; r = mem[i]; }
                  thread q { var i = 6, s; mem[i] = 1; s = mem[0]; }",
-                // Over the naturals too, a negative index of an open array is no fault but outside the window.
+                // Over the naturals too, a negative index of an open array is not a fault; it is outside the window.
                 "numbers nat; shared x, y, mem[1] open;
                  thread p { var r; x = 1; r = y; }
                  thread q { var i, s; s = y; if s == 0 { atomic { s = mem[i - 1]; y = 1; } s = x; } }",

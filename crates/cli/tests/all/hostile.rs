@@ -93,8 +93,8 @@ fn long_threads() {
     }
 }
 
-/// Engine `cegar` answers quickly, and its answer begins as expected. Each of these programs took half a minute and more, or gigabytes, when the engine visited all
-/// pairs of cells without first counting them, or copied a step for each of its operations.
+/// Engine `cegar` answers quickly, and its answer begins as expected. Each of these programs once took half a minute or more, or gigabytes, because
+/// the engine visited all pairs of cells without first counting them, or copied a step for each of its operations.
 #[test]
 fn large_steps_and_many_cells() {
     let answers = |name: &str, program: &str, expected: &str| {

@@ -52,8 +52,8 @@ fn editor_page(name: &str, text: &str) -> String {
 /// HTML elements without an end tag.
 const EMPTY: [&str; 4] = ["meta", "link", "path", "rect"];
 
-/// Checks that every element is properly closed, that attributes are quoted, and that the page has one script, one style sheet and one block of data, whose hashes
-/// are in its content security policy.
+/// Checks that every element is properly closed, that attributes are quoted, and that the page has one script, one style sheet and one block of data,
+/// whose hashes are in its content security policy.
 fn check_form(page: &str) {
     let mut open: Vec<&str> = Vec::new();
     let mut scripts = 0;
@@ -122,7 +122,8 @@ fn shown(trace: &[Value]) -> Vec<&Value> {
     (0..trace.len()).filter(|n| tells(*n)).map(|n| &trace[n]).collect()
 }
 
-/// Memory and buffers after a step of a trace, as a page writes them. For a C program, `places` are the names of cells; cells without a name are not shown.
+/// Memory and buffers after a step of a trace, as a page writes them. For a C program, `places` are the names of cells; cells without a name are not
+/// shown.
 fn expected(step: &Value, places: Option<&BTreeMap<String, String>>) -> State {
     let memory = step["memory"].as_object().expect("memory is an object");
     let name = |cell: &String| places.map_or(Some(cell), |places| places.get(cell)).cloned();
@@ -456,8 +457,8 @@ fn a_store_that_is_flushed_among_steps_that_are_left_out_is_not_said_to_stay() {
     }
 }
 
-/// For a family of threads, a proof has only one of the control states that differ by a permutation of these threads. The drawing must not show the others as
-/// impossible.
+/// For a family of threads, a proof has only one of the control states that differ by a permutation of these threads. The drawing must not show the
+/// others as impossible.
 #[test]
 fn a_family_of_threads_has_no_hole_where_only_the_order_of_threads_differs() {
     let files = Files::new(&[(

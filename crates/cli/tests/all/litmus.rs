@@ -166,8 +166,8 @@ fn states(answer: &Value) -> Vec<String> {
     answer["final_states"].as_array().expect("an array").iter().map(state).collect()
 }
 
-/// Tests in the styles of various authors. The answers are those of herd7 or, where they differ, of the real machine: herd has no carry flag, takes the sign flag
-/// for \"greater\", and orders non-temporal stores like other stores.
+/// Tests in the styles of various authors. The answers are those of herd7 or, where they differ, of the real machine: herd has no carry flag, takes
+/// the sign flag for "greater", and orders non-temporal stores like other stores.
 #[test]
 fn tests_as_authors_write_them() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/regressions/litmus");

@@ -1,8 +1,8 @@
-//! Every partial order reduction has the same verdicts as search without reduction, if the latter finishes: on all examples, and on the corpora of other tools if
-//! they are installed.
+//! Every partial order reduction has the same verdicts as search without reduction, if the latter finishes: on all examples, and on the corpora of
+//! other tools if they are installed.
 //!
-//! A normal run uses the programs on which search without reduction finishes within four mebibytes. With `FENCEWRIGHT_LONG_TESTS=1`, the limit is a gibibyte, and a
-//! table shows the number of states that each reduction explored.
+//! A normal run uses the programs on which search without reduction finishes within four mebibytes. With `FENCEWRIGHT_LONG_TESTS=1`, the limit is a
+//! gibibyte, and a table shows the number of states that each reduction explored.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -19,8 +19,8 @@ use toml::Value;
 
 /// The limits of a run.
 struct Effort {
-    /// Memory limit in bytes for the search without reduction. A reduced search may use more: sleep sets need memory, and with reduction `local` the preferred
-    /// thread is a part of states.
+    /// Memory limit in bytes for the search without reduction. A reduced search may use more: sleep sets need memory, and with reduction `local` the
+    /// preferred thread is a part of states.
     bytes: u64,
     /// Time limit for exploring executions one by one, of which there may be too many.
     dynamic: Duration,

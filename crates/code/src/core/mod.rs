@@ -64,7 +64,7 @@ pub struct Object {
     pub initial: Vec<(Vec<Step>, Known)>,
     /// Whether parts without an entry in `initial` start undefined, as for locals and `malloc`, but not for globals and `calloc`.
     pub undefined: bool,
-    /// Its purpose.
+    /// Whether the object belongs to the source program or was added by the translation, and for which purpose.
     pub purpose: Purpose,
     /// Where it is declared or allocated.
     pub span: Span,
@@ -127,12 +127,12 @@ pub enum Known {
     Undefined,
 }
 
-/// A thread.
+/// A thread in core code: the code of its function with all calls inlined.
 #[derive(Debug)]
 pub struct Thread {
-    /// Its name.
+    /// The name of its function, with a number if several threads run that function.
     pub name: String,
-    /// Its registers.
+    /// The registers of the thread; a `Register` is an index into this list.
     pub registers: Vec<RegisterInfo>,
     /// Its statements.
     pub code: Vec<Stmt>,
@@ -148,7 +148,7 @@ pub struct Thread {
     pub started: Option<ObjectId>,
 }
 
-/// A register.
+/// The declaration of a register.
 #[derive(Debug)]
 pub struct RegisterInfo {
     /// A name based on C; emission makes it unique.
@@ -187,7 +187,7 @@ pub type Stmt = statement::Stmt<Symbolic>;
 /// The effect of a statement of symbolic code.
 pub type StmtKind = statement::StmtKind<Symbolic>;
 
-/// Statements about objects, which symbolic code has besides those of every stage.
+/// The statements that only this stage has: they create, end and use objects.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ObjectEvent {
     /// A register gets an undefined value: control reaches the declaration of the local variable that the register represents.
@@ -354,9 +354,9 @@ impl Location {
 /// A value, computed without memory accesses and side effects. It cannot fault: checks are statements before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// A number.
+    /// An integer constant.
     Number(i64),
-    /// A register.
+    /// The present value of a register.
     Register(Register),
     /// A unary operation.
     Unary(UnaryOp, Box<Value>),

@@ -89,7 +89,7 @@ impl Value {
         found
     }
 
-    /// Substitutes `by` for a register.
+    /// Replaces every occurrence of a register by the value `by`.
     pub fn substitute(&mut self, register: Register, by: &Value) {
         match self {
             Value::Number(_) | Value::Function(_) => {}

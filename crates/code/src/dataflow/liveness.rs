@@ -16,7 +16,7 @@ pub(crate) struct Liveness<F> {
 /// The range of cell numbers of an array.
 struct Cells {
     start: u32,
-    /// The index of its first element.
+    /// The index of the first element of the array.
     first: i64,
     length: u32,
 }

@@ -33,7 +33,7 @@ pub(crate) struct Evidence {
 
 /// An access to memory that can be freed.
 pub(crate) struct Touched {
-    /// The thread.
+    /// The name of the thread that makes the access.
     pub thread: String,
     /// The label before the access.
     pub at: String,

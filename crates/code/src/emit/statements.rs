@@ -417,7 +417,6 @@ impl<'a> Statements<'a> {
     }
 }
 
-/// The name of a label.
 fn label_name(label: Label) -> String {
     match label {
         Label::EXIT => "exit".to_string(),

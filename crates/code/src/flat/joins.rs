@@ -1,7 +1,7 @@
 //! Joins consecutive waits into one step, which is enabled when the last of the awaited events has happened.
 //!
 //! This preserves behaviour if the awaited flags stay set, that is, if only nonzero constants are written to them. A thread has no effect between two
-//! consecutive waits, so no other thread can observe which of them it has passed, and it blocks for ever in both versions or in neither.
+//! consecutive waits, so no other thread can observe which of them it has passed, and it blocks forever in both versions or in neither.
 //!
 //! If several threads are identical except for the flag that each of them sets at its end, and another thread waits for all these flags at once, a
 //! counter replaces the flags. Then the threads are symmetric, and engines need not distinguish them.

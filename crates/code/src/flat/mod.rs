@@ -130,7 +130,7 @@ pub struct Violation {
     pub claims: Claims,
 }
 
-/// Statements that flat code has besides those of every stage.
+/// The statements that only this stage has.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CellEvent {
     /// An element of an array of registers gets a value: array, index, value.
@@ -404,7 +404,7 @@ impl Term {
 
 /// A whole program in flat code.
 pub struct Program {
-    /// Its threads.
+    /// The threads, with the same numbers as in core code.
     pub threads: Vec<Thread>,
 }
 
@@ -435,7 +435,7 @@ pub struct RegisterInfo {
 }
 
 impl RegisterInfo {
-    /// A temporary.
+    /// A register for a temporary value of the translation.
     pub fn temporary(name: impl Into<String>, init: i64) -> Self {
         RegisterInfo { name: name.into(), init, holds: Holds::Temporary, kind: Kind::Number }
     }

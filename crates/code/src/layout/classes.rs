@@ -28,7 +28,7 @@ const MOST_NUMBERS: u64 = 1 << 12;
 
 /// The memory layout of a program.
 pub struct Layout {
-    /// The classes.
+    /// All classes of places; a class is identified by its index in this list.
     pub classes: Vec<Class>,
     by_node: HashMap<NodeId, usize>,
     pub(crate) objects: Vec<Placed>,
@@ -98,11 +98,11 @@ pub(crate) enum Part {
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     Object(ObjectId),
-    /// A class, and those parts of its places that are in this class, each with its number of elements.
+    /// The places of another class, given first, contain places of this class: as these parts, each with its number of elements.
     Parts(usize, Vec<(Part, u64)>),
 }
 
-/// The numbers of an object.
+/// The place numbers that are assigned to an object.
 #[derive(Clone, Copy, Debug)]
 pub struct Placed {
     /// Its class; for an allocation the class of one element.

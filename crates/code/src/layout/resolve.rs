@@ -322,7 +322,7 @@ impl<'a> Resolver<'a> {
                 self.out.extend(checks);
                 match waiting {
                     Waiting::Step => self.push(StepKind::Assume(condition)),
-                    // A thread that spins for ever does not count as blocked, so it enters an empty loop.
+                    // A thread that spins forever does not count as blocked, so it enters an empty loop.
                     Waiting::Loop => {
                         let spins = vec![step(StepKind::Loop(Vec::new()))];
                         let not_yet = Term::unary(UnaryOp::Not, condition);

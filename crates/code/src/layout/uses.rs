@@ -78,8 +78,8 @@ impl<'a> Uses<'a> {
         self.of.entry(self.nodes.find(node)).or_default()
     }
 
-    /// Marks the node at the end of a path as addressed. The first step may select an element of an allocation, whose node is that of one element, so
-    /// the path is also followed without its first step.
+    /// Marks the node at the end of a path as addressed. The node of an allocation is that of one element, and the first step of the path may select
+    /// an element. So the path is also followed without its first step.
     fn known_address(&mut self, object: ObjectId, path: &[fencewright_c::typed::tree::Step]) {
         let start = self.objects[object.0 as usize];
         let mut nodes = vec![];

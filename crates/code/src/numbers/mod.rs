@@ -61,7 +61,7 @@ impl Operand {
         }
     }
 
-    /// Any value of a type.
+    /// An operand that may have any value of its type.
     pub fn of(value: Value, ty: Arithmetic) -> Self {
         Operand::new(value, (ty.least(), ty.greatest()))
     }

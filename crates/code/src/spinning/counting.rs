@@ -10,7 +10,7 @@ use super::ways::{Next, Part, Way, step};
 /// Maximum number of path prefixes that are explored.
 const MOST_PIECES: usize = 512;
 
-/// Whether no thread returns to the head of a loop for ever without a departure. This holds if some register grows in every iteration, or shrinks in
+/// Whether no thread returns to the head of a loop forever without a departure. This holds if some register grows in every iteration, or shrinks in
 /// every iteration, and every iteration compares this register with a bound that does not change.
 pub(super) fn ends(part: Part<'_>, head: LocationId) -> bool {
     let Some(rounds) = rounds(part, head) else { return false };

@@ -63,7 +63,7 @@ struct Visited {
 /// A nondeterministic choice on a path.
 #[derive(Clone, Copy)]
 enum Choice {
-    /// Engines enumerate its values, of which there are this many: the operations of the path contain the choice.
+    /// It stays in the operations of the path, so that engines enumerate its values; this is the number of values.
     Tried(u64),
     /// It has too many values to enumerate, and no condition depends on it yet.
     Free(Option<Range>),

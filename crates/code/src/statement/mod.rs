@@ -80,7 +80,7 @@ pub trait Parts<V> {
 
 /// A statement that exists in one stage only.
 pub trait Special<S: Stage>: Parts<S::Value> + Clone + Debug + PartialEq {
-    /// The register that it writes.
+    /// The register that the statement assigns, if any.
     fn writes(&self) -> Option<Register>;
 
     /// Mutable access to the register that it writes.
@@ -125,7 +125,7 @@ pub enum StmtKind<S: Stage> {
     Atomic(Vec<Stmt<S>>),
     /// One indivisible read-modify-write: `old` gets the value of the place; if `when` holds, `new` is written. Both `when` and `new` may read `old`.
     Update {
-        /// The place.
+        /// The place that is read and, if `when` holds, written.
         place: S::Place,
         /// The register for the value before the update.
         old: Register,
@@ -142,7 +142,7 @@ pub enum StmtKind<S: Stage> {
     Unlock,
     /// Waits until the value of the place, which is loaded into the register, satisfies the condition.
     Await {
-        /// The register.
+        /// The register that receives the value.
         register: Register,
         /// The place.
         place: S::Place,
@@ -155,7 +155,7 @@ pub enum StmtKind<S: Stage> {
     },
     /// A full fence.
     Fence,
-    /// A store-store fence.
+    /// A store-store fence, which has no effect under SC and TSO.
     StoreFence,
     /// Discards executions in which the condition does not hold.
     Assume(S::Value),
@@ -173,7 +173,7 @@ pub enum StmtKind<S: Stage> {
     Break,
     /// Starts the next iteration of the innermost loop.
     Continue,
-    /// A label.
+    /// The target of jumps to this label.
     Label(Label),
     /// A jump.
     Goto(Label),

@@ -406,7 +406,7 @@ impl Engine for UnderSc {
 
 /// The reduction to TSO as a member of a portfolio; other members search under PSO.
 pub struct UnderTso<E> {
-    /// The engine for the task under TSO.
+    /// The engine that answers the task under TSO.
     pub engine: E,
     /// Whether the search covers only the executions in which each thread has at most one store out of order at a time. Then only violations count.
     pub once: bool,

@@ -48,14 +48,15 @@ const ALONE: Duration = Duration::from_millis(50);
 /// Factor on `ALONE` for programs in which every thread has a path to its end.
 const ENDING: u32 = 4;
 
-/// Time that the explicit engine and `cegar` with zones run before the other members have turns. One of these two quickly decides most questions that
-/// the first run leaves open.
+/// Head start of the members that decide most questions which the first run leaves open: the reduction to SC, the explicit engine, the explicit
+/// engine up to the order of versions, and `cegar` with its first domain. Until these have run for this time, the other members run only on cores
+/// that would be idle.
 const HEAD_START: Duration = Duration::from_millis(400);
 
-/// Engine `auto` with its options.
+/// Engine `auto`, with the options of the engines that it runs.
 #[derive(Clone, Debug)]
 pub struct Auto {
-    /// The engine for finite state spaces.
+    /// The engine for finite state spaces. Its number of workers is an upper bound; each member gets a share of it.
     pub explicit: Explicit,
     /// The engine for unbounded programs. Its domain is used only if [`Auto::domain`] is set.
     pub cegar: Cegar,
@@ -145,7 +146,8 @@ impl Auto {
     /// The part of `auto` after the explicit engine's first run.
     fn rest(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
         if self.slices {
-            // Slices are not sliced again. A transformed program is not sliced either: its proofs must be about all of its threads.
+            // Slices are not sliced again. Neither are the programs that the reductions below make, because a proof about such a program must be
+            // about all of its threads.
             let auto = Auto { slices: false, ..self.clone() };
             return match Sliced::of(task) {
                 Some(sliced) => sliced.run(&auto, self.cores(limits), limits, progress),

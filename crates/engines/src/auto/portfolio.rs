@@ -21,15 +21,15 @@ const LOOK: Duration = Duration::from_millis(10);
 /// far, they search for twice the duration of the run so far.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A member of a portfolio.
+/// A member of a portfolio: an engine, and the properties that it works on.
 pub struct Member {
-    /// The engine of this member.
+    /// The engine that the member runs.
     pub engine: Box<dyn Engine>,
     /// The abstract domain of the engine, if it has one.
     pub domain: Option<DomainName>,
     /// The indices of the properties that the member checks.
     pub numbers: Vec<usize>,
-    /// The member's share of the cores.
+    /// The member's share of the time, its number of cores, and its head start.
     pub part: turns::Part,
 }
 

@@ -25,7 +25,7 @@ fn program(text: &str) -> Program {
     load("test.fw", text.as_bytes(), None, &[]).unwrap_or_else(|e| panic!("{e:?}")).program
 }
 
-/// Applies the reductions to stronger models if they apply, and runs one engine on the result. The number counts the properties that SC decided.
+/// Runs one engine on the task, after the reductions to stronger models if these are possible. The number counts the properties that SC decided.
 struct Way(Box<dyn Engine>, AtomicUsize);
 
 impl Engine for Way {

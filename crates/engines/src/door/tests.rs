@@ -265,7 +265,7 @@ fn answers_that_contradict_each_other_are_no_verdict() {
         "{remains}"
     );
 
-    // The trace does not violate the property. That is reported at once as a contradiction, and later answers do not count.
+    // The trace does not violate the property. That is reported immediately as a contradiction, and later answers do not count.
     let nothing = Trace { registers: vec![vec![]], memory: vec![0], events: Vec::new() };
     let wrong = Fickle { first: Answer::Violated(Some(nothing)), then: Answer::Open };
     let (heard_of, remains) = heard(&program, &wrong);

@@ -49,14 +49,14 @@ pub struct Options {
     pub store: AttackingStore,
     /// Maximum number of rounds; `None` if it is not limited.
     pub rounds: Option<u32>,
-    /// Whether to write proofs as certificates.
+    /// Whether to search for certificates after all properties have been decided.
     pub certificates: bool,
 }
 
-/// Engine `lazy` with its options.
+/// Engine `lazy`, with its options and those of the engine that it runs.
 #[derive(Clone, Debug, Default)]
 pub struct Lazy {
-    /// Oracle, rounds and certificates.
+    /// The oracle, the number of rounds, and whether certificates are made.
     pub options: Options,
     /// The engine that checks programs under SC.
     pub sc: Auto,

@@ -36,7 +36,7 @@ pub trait Oracle: Sync {
 /// The search stops at the first attack, and threads with the same code are extended by the same path, because examining all attacks takes many times
 /// longer (Lamport's mutex with 3 threads: 3.5 s instead of 0.1 s). Each thread without an attack is extended by its shortest path from a store to a
 /// load, which costs little and saves rounds (the unwinding family with N = 100: half the time). In every second round the attackers are extended by
-/// their shortest paths as well. Otherwise other paths could wait for ever while the attacks follow more and more iterations of one loop.
+/// their shortest paths as well. Otherwise other paths could wait forever while the attacks follow more and more iterations of one loop.
 #[derive(Clone, Debug, Default)]
 pub struct Robust {
     /// The engine that searches for attacks.

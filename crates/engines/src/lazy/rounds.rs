@@ -20,7 +20,7 @@ const PATHS_AT_ONCE: usize = 4;
 /// Approximate size of an edge of an extended program, in bytes.
 const BYTES_PER_EDGE: u64 = 512;
 
-/// A sequence of rounds on one program.
+/// A sequence of rounds that starts with one program and extends it.
 #[derive(Clone, Copy)]
 pub(super) struct Phase {
     /// Maximum number of rounds; `None` if it is not limited.
@@ -98,7 +98,8 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Extends a program, round by round, until all properties are decided.
+    /// Extends a program, round by round, until all properties are decided, the phase ends, or a limit is reached. If the oracle calls an incomplete
+    /// program robust, the phase ends as well.
     pub fn run(&mut self, mut program: Extended, phase: Phase) {
         let last = phase.rounds.map(|n| self.rounds + n);
         while self.goes_on() {
@@ -137,9 +138,9 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Checks the open properties of a program under SC, and records violations that can be replayed on the original program.
+    /// Checks the open properties of a program under SC, and answers those with an execution that can be replayed on the original program.
     fn look_for_violations(&mut self, program: &Extended, phase: Phase) {
-        // In an unrolled program, threads stop where loops are cut off. That is no deadlock of the original program, so deadlocks are not searched
+        // In an unrolled program, threads stop where loops are cut off. That is not a deadlock of the original program, so deadlocks are not searched
         // for.
         let asked = |n: &usize| phase.conclusive || self.task.properties[*n].kind != PropertyKind::NoDeadlock;
         let open: Vec<usize> = self.open().into_iter().filter(asked).collect();
@@ -184,8 +185,8 @@ impl<'a> Rounds<'a> {
         report.answers
     }
 
-    /// Answers the open properties after the oracle has found that SC and TSO agree: properties without a violation hold, if robustness is sufficient
-    /// for them.
+    /// Answers the open properties of a complete program after the oracle has found that SC and TSO agree. No violation exists under SC, so the
+    /// properties for which robustness is sufficient hold; the others become `unknown`.
     fn conclude(&mut self, program: &Extended) {
         let mut under_lock = Vec::new();
         for (n, property) in self.task.properties.iter().enumerate() {
@@ -275,7 +276,7 @@ impl<'a> Rounds<'a> {
         })
     }
 
-    /// The report of all rounds.
+    /// The report of all rounds. Open properties become `unknown`.
     pub fn report(self) -> Report {
         let stopped = self.stopped.clone();
         let stopped = stopped.or_else(|| self.limits.exceeded(0)).unwrap_or(Reason::Cancelled);

@@ -16,7 +16,7 @@ use super::witness::{self, Witness};
 use crate::check::{self, Checked, Confirm, Verdict};
 use crate::task::{EngineName, Limits, Reason};
 
-/// The result about an attack.
+/// What is known about an attack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// The attack succeeds in the execution of its witness.
@@ -34,11 +34,11 @@ pub enum Finding {
 pub struct Attack {
     /// The thread that delays the store.
     pub thread: ThreadId,
-    /// The edge of the store.
+    /// The edge of the delayed store.
     pub store: EdgeId,
-    /// The edge of the load.
+    /// The edge of the load past which the store is delayed.
     pub load: EdgeId,
-    /// Whether the attack succeeds.
+    /// What is known about the attack.
     pub verdict: Finding,
     /// An execution in which the attack succeeds, if it is feasible.
     pub witness: Option<Witness>,
@@ -80,13 +80,13 @@ pub struct Robustness {
     pub instrumented: Option<Instrumented>,
     /// The engine that gave the answer.
     pub engine: EngineName,
-    /// The duration of the analysis.
+    /// The duration of the analysis in seconds.
     pub seconds: f64,
-    /// The part of that duration that was spent on confirming the answer.
+    /// The part of that duration, in seconds, that was spent on confirming answers.
     pub check_seconds: f64,
-    /// The number of states stored.
+    /// The number of states stored, in all searches together.
     pub states: u64,
-    /// Peak memory in bytes.
+    /// Peak memory of the largest search, in bytes.
     pub bytes: u64,
 }
 

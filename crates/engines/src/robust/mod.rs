@@ -54,9 +54,9 @@ pub struct Options {
     pub all: bool,
     /// The engine that searches instrumented programs.
     pub search: Search,
-    /// Options of the explicit search.
+    /// Options of the explicit engine, if it searches.
     pub explicit: explicit::Options,
-    /// The initial precision of `cegar`.
+    /// Options of `cegar`, if it searches.
     pub cegar: cegar::Options,
     /// The effort for confirming a proof.
     pub confirm: Confirm,

@@ -28,7 +28,7 @@ pub enum Shape {
 }
 
 impl Witness {
-    /// The execution under TSO.
+    /// The execution of the original program under TSO.
     pub fn trace(&self) -> &Trace {
         &self.trace
     }
@@ -60,11 +60,11 @@ impl Witness {
 
 /// A feasible attack found in an execution of the instrumented program.
 pub(super) struct Found {
-    /// The index of the attack.
+    /// The index of the attack among those of the instrumented program.
     pub attack: usize,
     /// The attacker's edges from the store to the load.
     pub path: Vec<EdgeId>,
-    /// The execution of the original program.
+    /// The witness: an execution of the original program.
     pub witness: Witness,
 }
 

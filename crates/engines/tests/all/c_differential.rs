@@ -1,5 +1,5 @@
-//! Compares C with `.fw`: random programs in both languages have the same verdicts under all memory models, whichever of its equivalent forms the C program
-//! has; and `.fw` programs that are printed as C have the same verdicts when they are read back.
+//! Compares C with `.fw`: random programs in both languages have the same verdicts under all memory models, whichever of its equivalent forms the C
+//! program has; and `.fw` programs that are printed as C have the same verdicts when they are read back.
 //!
 //! `FENCEWRIGHT_PROGRAMS=N` tests N programs; `FENCEWRIGHT_SEED=N` tests only the program with seed N and prints it.
 
@@ -25,7 +25,8 @@ fn holds(loaded: &Loaded, model: MemoryModel) -> Option<bool> {
     if properties.is_empty() {
         return Some(true);
     }
-    // A choice from a range is printed in C as a choice from all values of a type, restricted by an assumption. Narrowing makes the search small again.
+    // A choice from a range is printed in C as a choice from all values of a type, restricted by an assumption. Narrowing makes the search small
+    // again.
     let program = narrowed(&loaded.program);
     let task = Task::new(program.as_ref().unwrap_or(&loaded.program), model, properties);
     let engine = Explicit { options: Options { workers: 1, ..Options::default() } };

@@ -55,8 +55,8 @@ fn two(globals: &str, thread: &str, before: &str, main: &str) -> String {
     )
 }
 
-/// A queue whose consumers are not joined; instead, a counter under the mutex shows that they have left. A consumer that has been woken runs `inside`, and
-/// the function `main` runs the statements `main` before it sets `ready`.
+/// A queue whose consumers are not joined; instead, a counter under the mutex shows that they have left. A consumer that has been woken runs
+/// `inside`, and the function `main` runs the statements `main` before it sets `ready`.
 fn queue(inside: &str, main: &str) -> String {
     format!(
         "void *consumer(void *argument) {{
@@ -188,8 +188,8 @@ fn destroying_makes_no_cycle() {
     is_robust(&two("sem_t s, d;", posts, "sem_init(&s, 0, 0); sem_init(&d, 0, 0);", destroys));
 }
 
-/// Definitions of the library calls as macros: signals do nothing, waiting unlocks and locks the mutex, and a semaphore is decremented in one step, or loaded
-/// if it is 0.
+/// Definitions of the library calls as macros: signals do nothing, waiting unlocks and locks the mutex, and a semaphore is decremented in one step,
+/// or loaded if it is 0.
 const WRITTEN_OUT: &str = "
     #define pthread_cond_signal(c)
     #define pthread_cond_broadcast(c)

@@ -1,7 +1,7 @@
 //! Compares engine `cegar` with the reference semantics: no verdict is wrong, and the certificate checker accepts every proof.
 //!
-//! A normal run tests 1,500 random programs, each with a random choice of k, of the end of the buffer that is kept in order, of the clip constant and of the
-//! memory model; `FENCEWRIGHT_PROGRAMS=N` tests N programs.
+//! A normal run tests 1,500 random programs, each with a random choice of k, of the end of the buffer that is kept in order, of the clip constant and
+//! of the memory model; `FENCEWRIGHT_PROGRAMS=N` tests N programs.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

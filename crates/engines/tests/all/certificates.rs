@@ -1,4 +1,5 @@
-//! Certificates of the examples are accepted unchanged. A damaged certificate is rejected, or its claim is still true as far as an exploration can tell.
+//! Certificates of the examples are accepted unchanged. A damaged certificate is rejected, or its claim is still true as far as an exploration can
+//! tell.
 
 use std::path::Path;
 use std::time::Duration;

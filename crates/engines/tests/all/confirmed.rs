@@ -1,4 +1,5 @@
-//! The proofs of all symbolic engines are confirmed: none of them is wrong, and a proof that the checker cannot decide is not reported as a contradiction.
+//! The proofs of all symbolic engines are confirmed: none of them is wrong, and a proof that the checker cannot decide is not reported as a
+//! contradiction.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -1,8 +1,8 @@
-//! Compares engine `contexts` with a search on the reference semantics in which the active thread is part of the state: the engine finds each violation with
-//! the minimal number of contexts, for every property and domain.
+//! Compares engine `contexts` with a search on the reference semantics in which the active thread is part of the state: the engine finds each
+//! violation with the minimal number of contexts, for every property and domain.
 //!
-//! A normal run tests a few hundred random programs of each kind, a run with `FENCEWRIGHT_LONG_TESTS=1` tens of thousands; `FENCEWRIGHT_PROGRAMS` sets
-//! the number.
+//! A normal run tests a few hundred random programs of each kind, a run with `FENCEWRIGHT_LONG_TESTS=1` tens of thousands; `FENCEWRIGHT_PROGRAMS`
+//! sets the number.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};

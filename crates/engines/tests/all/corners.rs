@@ -1,9 +1,9 @@
-//! Compares all engines with the reference semantics on random programs with corner cases of the language: negative lower bounds of ranges and choices, mostly
-//! with `numbers nat`; remainders, quotients, bit operations and wraparound; open arrays; atomic steps with an operation that may fault between two
-//! stores; locks held by threads that have faulted.
+//! Compares all engines with the reference semantics on random programs with corner cases of the language: negative lower bounds of ranges and
+//! choices, mostly with `numbers nat`; remainders, quotients, bit operations and wraparound; open arrays; atomic steps with an operation that may
+//! fault between two stores; locks held by threads that have faulted.
 //!
-//! If an access may be outside the modelled part of an open array, a violation before such an access counts, and there is no proof, except of `assertions` if
-//! no thread can fault after such an access.
+//! If an execution may access an open array outside its modelled part, a violation found before such an access counts, but nothing is proved. The
+//! exception is `assertions`, which is proved if no thread can fault after such an access.
 //!
 //! A normal run tests a few hundred programs, a run with `FENCEWRIGHT_LONG_TESTS=1` fifty times as many; `FENCEWRIGHT_PROGRAMS` sets the number.
 //! `FENCEWRIGHT_SEED=N` tests that program and prints it.
@@ -27,8 +27,8 @@ use fencewright_testing::{Random, Shape, program, programs_or};
 
 const MOST_STATES: usize = 1_500;
 
-/// All states that are reachable without an access outside the modelled part of an open array, and those of them in which a thread may have such an access;
-/// `None` if there are too many states, or if a value does not fit 64 bits.
+/// All states that are reachable without an access outside the modelled part of an open array, and those of them in which a thread may have such an
+/// access; `None` if there are too many states, or if a value does not fit 64 bits.
 fn reachable(program: &Program, model: MemoryModel) -> Option<(Reachable, Vec<State>)> {
     let reference = Reference::new(program, model);
     let mut work = initial_states(&reference, MOST_STATES, &mut || false).ok()?;
@@ -127,8 +127,8 @@ fn agree(seed: u64, counts: &Mutex<Counts>) -> bool {
             let property = &checked.property;
             let holds = reachable.satisfies(&program, model, property).expect("small values");
             let about = format!("seed {seed}, {model:?}, {name}, property {}", property.name);
-            // One final state proves an existential property, and one execution refutes any other property. The opposite answers need a complete exploration
-            // of what can matter to the property.
+            // One final state proves an existential property, and one execution refutes any other property. The opposite answers need a complete
+            // exploration of what can matter to the property.
             let complete = !beyond || property.kind == PropertyKind::Assertions && faults_are_known;
             let (proof, refutation) = match property.kind.is_existence() {
                 true => (holds, !holds && complete),
@@ -146,7 +146,7 @@ fn agree(seed: u64, counts: &Mutex<Counts>) -> bool {
                 Verdict::Unknown(Reason::Contradiction(what)) => panic!("{about}: {what}"),
                 Verdict::Unknown(reason) => {
                     assert!(name != "explicit" || beyond, "{about}: {reason}");
-                    // The explicit searches miss nothing that can happen before an access outside.
+                    // The explicit searches miss nothing that happens before an access outside the modelled part of an open array.
                     let searches_all =
                         matches!(name, "explicit" | "dynamic") && matches!(reason, Reason::Limit(..));
                     let decided = holds == property.kind.is_existence();

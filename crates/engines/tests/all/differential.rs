@@ -281,8 +281,8 @@ fn a_limit_of_explicit_computation_is_never_a_proof() {
     assert!(met > 20, "only {met} programs leave the window");
 }
 
-/// Buffers grow without bound, so states are repacked in wider and wider layouts for a large part of the time. The time limit is often reached during the
-/// repacking, by one worker before the others.
+/// Buffers grow without bound, so states are repacked in wider and wider layouts for a large part of the time. The time limit is often reached during
+/// the repacking, by one worker before the others.
 #[test]
 fn a_search_that_runs_out_of_time_while_it_packs_states_anew_tells_what_it_found() {
     let text = "shared x, y;

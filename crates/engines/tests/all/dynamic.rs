@@ -236,8 +236,8 @@ fn example(name: &str, defines: &[(&str, i64)]) -> Program {
     fencewright_lang::load::load(name, &bytes, None, &defines).expect("it loads").program
 }
 
-/// The Indexer of C. Flanagan and P. Godefroid, 2005: up to eleven threads never collide, and each further thread collides with one of the others in three
-/// slots.
+/// The Indexer of C. Flanagan and P. Godefroid, 2005: up to eleven threads never collide, and each further thread collides with one of the others in
+/// three slots.
 #[test]
 fn the_indexer_has_one_trace_until_threads_collide() {
     for model in MemoryModel::ALL {
@@ -251,8 +251,8 @@ fn the_indexer_has_one_trace_until_threads_collide() {
     }
 }
 
-/// Programs with violations that would be missed, or reported wrongly, if loops were mistaken for waiting loops. If no expected result is given, the property
-/// is violated, the loop is kept, and there must be no proof.
+/// Programs with violations that would be missed, or reported wrongly, if loops were mistaken for waiting loops. If no expected result is given, the
+/// property is violated, the loop is kept, and there must be no proof.
 #[test]
 fn loops_that_wait_hide_nothing() {
     let programs = [
@@ -323,10 +323,10 @@ fn loops_that_wait_hide_nothing() {
     }
 }
 
-/// THESIS16 Figs. 4.2 to 4.4, with goals marked in memory as in s.4.2.1. The traces differ in the thread that marks first, and in the thread that first sees
-/// both marks. In Figs. 4.5 and 4.6, each thread first increments its counter twice and loads the other thread's counter. A thread that loads less than 2
-/// is stuck. Under SC one of the threads loads 2, and the value that the other thread loads gives 4 traces. Under TSO and PSO there are more traces,
-/// because an increment loads from the buffer or from memory.
+/// THESIS16 Figs. 4.2 to 4.4, with goals marked in memory as in s.4.2.1. The traces differ in the thread that marks first, and in the thread that
+/// first sees both marks. In Figs. 4.5 and 4.6, each thread first increments its counter twice and loads the other thread's counter. A thread that
+/// loads less than 2 is stuck. Under SC one of the threads loads 2, and the value that the other thread loads gives 4 traces. Under TSO and PSO there
+/// are more traces, because an increment loads from the buffer or from memory.
 #[test]
 fn the_traces_of_the_thesis() {
     let mark = "atomic { goal = goal + 1; } atomic { assume goal == 2; success = success + 1; }";
@@ -561,7 +561,8 @@ fn verdicts(text: &str, model: MemoryModel) -> Vec<(String, Verdict)> {
 
 #[test]
 fn a_step_that_leaves_an_open_array_has_no_effect() {
-    // Each step of `p` and `q` stores, or chooses, before it accesses a cell outside the array. What follows in other threads can still be a violation.
+    // Each step of `p` and `q` stores, or chooses, before it accesses a cell outside the array. Later steps of other threads can still be a
+    // violation.
     let text = "shared a[2] open, y;
         thread p { var r, s = 2; r = a[0]; atomic { a[0] = 1; r = a[s]; } r = 7; }
         thread q { var r, s = 3; a[1] = 1; atomic { r = a[1]; r = * in 5..=6; a[s] = r; } r = 7; }

@@ -112,8 +112,8 @@ fn example(file: &str, property: &str, model: MemoryModel, options: Options) -> 
     all.pop().unwrap_or_else(|| panic!("{file} has a property {property}"))
 }
 
-/// The seven algorithms of EXTRA13 s. 6.2: the unfenced file, the property, and the files with fences for TSO and for PSO. The queue without fences would take
-/// too much time under PSO.
+/// The seven algorithms of EXTRA13 s. 6.2: the unfenced file, the property, and the files with fences for TSO and for PSO. The queue without fences
+/// would take too much time under PSO.
 const ALGORITHMS: [[&str; 4]; 7] = [
     ["dekker.fw", "mutex", "dekker.fenced.fw", "dekker.fenced.fw"],
     ["peterson.fw", "mutex", "peterson.fenced.fw", "peterson.pso.fw"],
@@ -153,7 +153,7 @@ fn accounts(text: &str, property: &str, model: MemoryModel, method: Method) -> V
     record.lock().expect("the engine has ended").accounts.clone()
 }
 
-/// Two predicates together imply that a sum is zero. The proof with the cubes of the SC proof succeeds like the proof with cubes found by a search.
+/// Two predicates together imply that a sum is zero. The proof succeeds with the cubes of the SC proof as well as with cubes found by a search.
 #[test]
 fn cubes_of_the_sc_proof_take_the_place_of_a_search() {
     let text = "shared x, y;
@@ -174,7 +174,7 @@ fn cubes_of_the_sc_proof_take_the_place_of_a_search() {
     }
 }
 
-/// The array queue with fences that keep every buffer within one store, as in the paper.
+/// The array queue with fences that keep every buffer within one store, as in EXTRA13.
 #[test]
 fn the_array_queue_stays_in_bounds_under_pso() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/array-queue.pso.fw");

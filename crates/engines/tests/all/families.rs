@@ -1,5 +1,5 @@
-//! Tests the search up to symmetry on random families of threads, with properties that name threads, cells that belong to threads, and thread numbers as
-//! values; and on families that are almost symmetric.
+//! Tests the search up to symmetry on random families of threads, with properties that name threads, cells that belong to threads, and thread numbers
+//! as values; and on families that are almost symmetric.
 //!
 //! A normal run tests 2,000 programs; `FENCEWRIGHT_PROGRAMS=N` tests N programs.
 

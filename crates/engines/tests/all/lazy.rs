@@ -397,7 +397,8 @@ fn definite(checked: &Checked) -> Option<bool> {
     }
 }
 
-/// A choice that faults stops its thread at once, while it may hold the lock and have delayed stores. The engine does not support that and has to say so.
+/// A choice that faults stops its thread immediately, while it may hold the lock and have delayed stores. The engine does not support that and has to
+/// say so.
 #[test]
 fn choices_that_fault_are_never_a_proof() {
     let texts = [

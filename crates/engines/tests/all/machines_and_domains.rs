@@ -1,9 +1,9 @@
 //! Compares every machine with every domain, on random programs, with the reference semantics.
 //!
 //! This tests the search itself, not an engine: its results are neither replayed nor refined. If a search finds no evidence, the property must hold,
-//! however coarse machine and domain are; if a search finds evidence and both are exact, a state with evidence must be reachable. The machine `contexts`
-//! covers the executions within a number of contexts, and is compared with these executions only. A domain may decline a program with a reason, but
-//! each pair must decide a minimum number of programs.
+//! however coarse machine and domain are; if a search finds evidence and both are exact, a state with evidence must be reachable. The machine
+//! `contexts` covers the executions within a number of contexts, and is compared with these executions only. A domain may decline a program with a
+//! reason, but each pair must decide a minimum number of programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +37,7 @@ const DOMAINS: [DomainName; 4] =
 enum Found {
     /// All states were searched, and none of them is evidence.
     Nothing,
-    /// There may be a violation.
+    /// Some state that was reached may be evidence.
     Violation,
     /// The search gave up, or the domain declined the program, for this reason.
     Declined(Reason),
@@ -130,7 +130,8 @@ fn machines(model: MemoryModel, cells: usize) -> Vec<(String, bool, Buffers)> {
 /// For each pair of machine and domain: the numbers of properties checked, found safe, and found to be violated.
 type Counts = BTreeMap<(String, String), [usize; 3]>;
 
-/// Checks all properties of a program under a memory model with all pairs. `finite` is the program with each choice restricted to sufficiently many values.
+/// Checks all properties of a program under a memory model with all pairs. `finite` is the program with each choice restricted to sufficiently many
+/// values.
 fn compare(
     about: &str,
     [program, finite]: [&Program; 2],

@@ -1,6 +1,6 @@
-//! Reachability with multisets for buffers (THESIS16 Theorem 15), decided in three ways: backward from minimal violations, forward by expand, enlarge and check
-//! on the machines of `fencewright_testing`, and forward by engine `buffers`. The three must agree on every program that they decide, and none may miss
-//! a state that is reachable with exact buffers.
+//! Reachability with multisets for buffers (THESIS16 Theorem 15), decided in three ways: backward from minimal violations, forward by expand, enlarge
+//! and check on the machines of `fencewright_testing`, and forward by engine `buffers`. The three must agree on every program that they decide, and
+//! none may miss a state that is reachable with exact buffers.
 //!
 //! A normal run tests some thousand programs; `FENCEWRIGHT_PROGRAMS=N` tests N programs.
 
@@ -14,7 +14,7 @@ use fencewright_testing::{Random, Shape, contend, program, programs_or, separate
 
 /// Maximum number of states of a search on the machines of `fencewright_testing`.
 const MOST_STATES: usize = 1_500;
-/// Maximum number up to which copies are counted.
+/// Copies of a value are counted up to this number.
 const MOST_COUNTED: u32 = 4;
 
 /// Maximum number of bytes that one decision may use.

@@ -1,8 +1,8 @@
 //! Compares partial order reductions with the reference semantics, on random programs and on the examples of THESIS16.
 //!
 //! A normal run tests 2,000 programs, each with every reduction under every memory model, with a random order and number of workers;
-//! `FENCEWRIGHT_PROGRAMS=N` tests N programs. In half of the runs a single property is checked. If all properties are checked together, reductions have
-//! little effect, because no reduction may leave out a step that is visible to one of the properties.
+//! `FENCEWRIGHT_PROGRAMS=N` tests N programs. In half of the runs a single property is checked. If all properties are checked together, reductions
+//! have little effect, because no reduction may leave out a step that is visible to one of the properties.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;

@@ -1,4 +1,5 @@
-//! Compares the analysis of robustness with brute force: for small programs, all executions under TSO are enumerated with their happens-before relations.
+//! Compares the analysis of robustness with brute force: for small programs, all executions under TSO are enumerated with their happens-before
+//! relations.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ use crate::dense::dense_program;
 
 // --- brute force ------------------------------------------------------------------------------------------------------------
 
-/// The happens-before relation of an execution so far. Nodes are numbered by thread: 16 for each.
+/// The happens-before relation of an execution so far. Nodes are bits of a word; each thread has 16 of them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Relation {
     reach: Vec<u64>,
@@ -207,8 +208,8 @@ struct Seen {
 fn compare(seed: u64, program: &Program, symbolically: bool, seen: &mut Seen) {
     let answer = ask(program, Notion::HappensBefore, Search::Explicit, false);
     if explore(program, MemoryModel::Tso, 100_000, &mut || false).err() == Some(oracle::Incomplete::Limit) {
-        // Some access is outside the modelled part of an open array, so behaviour after it is unknown. A witness without such an access is valid, and a
-        // program without attacks is robust anyway.
+        // Some access is outside the modelled part of an open array, so behaviour after it is unknown. A witness without such an access is valid, and
+        // a program without attacks is robust anyway.
         let inside = brute_force(program, 60_000);
         match answer.robust() {
             Ok(robust) => {

@@ -1,5 +1,5 @@
-//! Proofs by sets of states: compares the steps of their checker with the reference semantics, and tests that the checker accepts no false claim about sets
-//! that were tampered with.
+//! Proofs by sets of states: compares the steps of their checker with the reference semantics, and tests that the checker accepts no false claim
+//! about sets that were tampered with.
 //!
 //! A normal run tests some hundred programs; with `FENCEWRIGHT_LONG_TESTS=1`, fifty times as many are tested.
 
@@ -34,7 +34,8 @@ fn random_program(seed: u64) -> Program {
     program(&mut Random::new(seed), shape)
 }
 
-/// The set of states that proves properties of a program, if there is one, with these properties: those that hold, and existential properties that fail.
+/// The set of states that proves properties of a program, if there is one, with these properties: those that hold, and existential properties that
+/// fail.
 fn proof(program: &Program, model: MemoryModel, options: Options) -> Option<(Arc<StateSet>, Vec<Property>)> {
     // Programs with many states are skipped, because the search may not end.
     explore(program, model, 3_000, &mut || false).ok()?;
@@ -649,8 +650,8 @@ fn eventful_program(seed: u64) -> Program {
     program
 }
 
-/// If the checker accepts a certificate, its claim is true, whatever the certificate states about future operations, orders and classes of cells, and even
-/// if its set has only the states that the required steps reach.
+/// If the checker accepts a certificate, its claim is true, whatever the certificate states about future operations, orders and classes of cells, and
+/// even if its set has only the states that the required steps reach.
 #[test]
 fn minimal_persistent_sets_prove_only_true_claims() {
     let wanted = programs_or(500) as u64;
@@ -679,8 +680,8 @@ fn minimal_persistent_sets_prove_only_true_claims() {
     assert!(proofs > 200 && refused > 200 && states * 5 < all * 4);
 }
 
-/// Conditions on persistent sets that matter in hardly any random program. Each of these programs violates its property, and a search without one of the
-/// conditions would miss the violation.
+/// Conditions on persistent sets that matter in hardly any random program. Each of these programs violates its property, and a search without one of
+/// the conditions would miss the violation.
 #[test]
 fn each_condition_of_persistent_sets_is_needed() {
     let never =

@@ -1,5 +1,5 @@
-//! Invariants that relate more than two variables: engine `cegar` finds the sums that programs compute with, and its proofs are checked. For a slightly wrong
-//! variant of each program, it finds a violation.
+//! Invariants that relate more than two variables: engine `cegar` finds the sums that programs compute with, and its proofs are checked. For a
+//! slightly wrong variant of each program, it finds a violation.
 
 use std::time::Duration;
 

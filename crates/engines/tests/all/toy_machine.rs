@@ -1,7 +1,8 @@
 //! A new machine in one file: a store buffer with room for one store. The search is not changed and uses the machine with the existing domains.
 //!
-//! Each of two threads executes `x[me] := 1; r[me] := x[other]`. With a buffer for one store, both threads can load 0 (store buffering); without a buffer,
-//! that is, under SC, they cannot; with a fence between the two statements, they cannot either. The machine does not use the programs of this project.
+//! Each of two threads executes `x[me] := 1; r[me] := x[other]`. With a buffer for one store, both threads can load 0 (store buffering); without a
+//! buffer, that is, under SC, they cannot; with a fence between the two statements, they cannot either. The machine does not use the programs of this
+//! project.
 
 use fencewright_engines::domain::Domain;
 use fencewright_engines::domain::concrete::Concrete;

@@ -1,5 +1,5 @@
-//! Certificates of robustness, of engine `lazy`, and up to symmetry are accepted unchanged. If a number in a certificate is changed, it is rejected, or every
-//! state that the reference semantics reaches still satisfies it.
+//! Certificates of robustness, of engine `lazy`, and up to symmetry are accepted unchanged. If a number in a certificate is changed, it is rejected,
+//! or every state that the reference semantics reaches still satisfies it.
 
 use std::sync::Arc;
 
@@ -140,8 +140,8 @@ fn satisfies(
     })
 }
 
-/// Whether all states reachable under SC in the programs of a certificate satisfy its proofs. Programs that the reference semantics cannot explore completely
-/// are skipped.
+/// Whether all states reachable under SC in the programs of a certificate satisfy its proofs. Programs that the reference semantics cannot explore
+/// completely are skipped.
 fn is_true(certificate: &Certificate, program: &Program) -> bool {
     let programs = programs(&certificate.claim, program);
     assert_eq!(programs.len(), certificate.proofs.len());

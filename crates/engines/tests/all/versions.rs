@@ -1,5 +1,5 @@
-//! Compares proofs up to the order of versions with the reference semantics. The inputs are random programs that copy, compare and create versions, unchanged
-//! and with their loops unrolled; programs that break a rule for versions; and proofs that were tampered with.
+//! Compares proofs up to the order of versions with the reference semantics. The inputs are random programs that copy, compare and create versions,
+//! unchanged and with their loops unrolled; programs that break a rule for versions; and proofs that were tampered with.
 //!
 //! A normal run tests some hundred programs; with `FENCEWRIGHT_LONG_TESTS=1`, fifty times as many are tested.
 
@@ -80,7 +80,7 @@ fn body(random: &mut Random, m: i64, breaks: bool) -> String {
     text
 }
 
-/// A program with a thread for each of these bodies, which is repeated `times` times, or for ever if `times` is 0.
+/// A program with a thread for each of these bodies, which is repeated `times` times, or forever if `times` is 0.
 fn text(random: &mut Random, bodies: &[String], start: [&str; 2], times: usize) -> String {
     let mut text = format!("shared a = {}, b = {}, y;\n", start[0], start[1]);
     for (n, body) in bodies.iter().enumerate() {

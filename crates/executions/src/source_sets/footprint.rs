@@ -98,7 +98,7 @@ pub(super) enum Agent {
 struct Issued {
     cell: u32,
     number: u32,
-    /// Number of `sfence`s before it.
+    /// Number of `sfence`s that the thread executed before the store.
     fences: u32,
     earlier: Option<Rc<Issued>>,
 }
@@ -113,7 +113,7 @@ impl Drop for Issued {
     }
 }
 
-/// The stores of a thread.
+/// The stores that a thread has issued, so far as footprints need them.
 #[derive(Clone, Debug, Default)]
 struct Stores {
     newest: Option<Rc<Issued>>,
@@ -220,7 +220,7 @@ impl<'p> Steps<'p> {
         agents
     }
 
-    /// The step of an agent.
+    /// The step of an agent in a configuration; an error if some alternative cannot be computed.
     pub(super) fn step(&self, from: &Configuration, agent: Agent) -> Result<Step, Incomplete> {
         match agent {
             Agent::Thread(thread) => self.thread_step(from, thread),
@@ -458,7 +458,8 @@ fn buffered_cells(state: &State, thread: ThreadId) -> Vec<u32> {
     state.buffers[thread.index()].iter().filter_map(cell).collect()
 }
 
-/// The numbers of the newest store to each cell, for stores from new to old. Older stores to the same cell leave the buffer earlier.
+/// For each cell, the number of the newest store to it. `stores` must be ordered from newest to oldest. Older stores to the same cell leave the
+/// buffer earlier, so they need not be listed.
 fn last_of_each_cell<'s>(stores: impl Iterator<Item = &'s Issued>) -> impl Iterator<Item = u32> {
     let mut seen = Vec::new();
     stores.filter_map(move |store| {

@@ -26,7 +26,8 @@
 //!   conflicts with F, one of the agents that can begin the sequence of this event and its happens-before predecessors in `rest` has to be explored
 //!   from C.
 //!
-//! The second case is not in the paper, where the footprint of a step does not depend on when it is taken, and where steps do not wait.
+//! The second case has no counterpart in the published algorithm, where the footprint of a step does not depend on when it is taken, and where steps
+//! do not wait.
 //!
 //! An agent *sleeps* in a configuration if its step was explored from an earlier configuration of the current execution, and no event since then
 //! conflicts with that step. Executions that continue with its step are equivalent to explored ones, so the search does not take it.
@@ -95,7 +96,7 @@ pub struct Enumerated {
 /// Why an enumeration is incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Incomplete {
-    /// More events than allowed.
+    /// The executions have more events than allowed.
     TooManyEvents,
     /// Some execution returns to one of its earlier states, or has `LONGEST` events.
     Endless,
@@ -112,8 +113,8 @@ pub enum Incomplete {
 /// Maximum number of configurations of an execution. The search keeps all of them in memory.
 const LONGEST: usize = 10_000;
 
-/// Enumerates the executions of a program, with at most `limit` events in all. `stop` is called with the number of bytes in use before each step is
-/// computed.
+/// Enumerates the executions of a program. An error if there are more than `limit` initial states, or if the executions have more than `limit` events
+/// together, common prefixes counted once. `stop` is called with the number of bytes in use before each step is computed.
 pub fn enumerate(
     program: &Program,
     model: MemoryModel,
@@ -172,7 +173,7 @@ struct Node {
     alternative: usize,
     /// The steps from the configuration that have been computed, each with its agent.
     steps: Vec<(usize, Rc<Step>)>,
-    /// The hash of the state.
+    /// The hash of the state, to detect that an execution returns to it.
     identity: u64,
 }
 
@@ -275,7 +276,7 @@ impl Search<'_, '_> {
         self.reverse_races()
     }
 
-    /// Returns to the previous configuration.
+    /// Removes the last configuration, and the event that led to it.
     fn leave(&mut self) {
         if let Some(node) = self.nodes.pop() {
             self.path.remove(&node.identity);

@@ -56,7 +56,7 @@ pub(super) struct Taken {
     previous: Option<usize>,
 }
 
-/// The current execution.
+/// The current execution: its events, and the data from which happens-before is extended.
 #[derive(Debug, Default)]
 pub(super) struct Execution {
     pub(super) events: Vec<Taken>,
@@ -133,8 +133,8 @@ impl Execution {
         clock.of(self.events[event].agent) >= self.events[event].count
     }
 
-    /// The events that wrote something that the next step of an agent waits for, without those that happen before every next event of the agent. The
-    /// step may have been enabled before any of them and disabled after it.
+    /// The events that wrote an object for which the next step of an agent waits, except the events in [`Execution::known`], which happen before any
+    /// possible next event of the agent. The step may have been enabled before such an event and disabled after it.
     pub(super) fn blockers(&self, agent: usize, waits: &[Object]) -> Vec<usize> {
         let known = self.known(agent);
         let mut blockers = Vec::new();

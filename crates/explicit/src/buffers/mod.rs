@@ -9,8 +9,8 @@
 //! *expanded* if a store beyond the bound is not explored, which under-approximates them. The bound grows until one of the two searches gives an
 //! answer. If multisets reach a spurious violation, no bound helps, and the order of stores has to be kept.
 //!
-//! The number of stores kept in order is determined by the spurious path: it is the least number with which the first stores that overtake others on
-//! this path cannot do so. Algorithm 3.2 as printed does not start with sets; here sets are treated as multisets with bound 1.
+//! The number of stores kept in order grows in each round, and is determined by the spurious path: it is at least the number with which no flush on
+//! this path can overtake an older store. Algorithm 3.2 as printed does not start with sets; here sets are treated as multisets with bound 1.
 
 mod path;
 #[cfg(test)]
@@ -26,7 +26,7 @@ use crate::abstracted::{self, Outcome};
 use crate::{self as explicit, Abstraction};
 use path::{Examined, Spurious, examine};
 
-/// The abstraction of store buffers.
+/// A kind of buffer abstraction that users can select.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BufferDomain {
     /// For each cell, the set of buffered values, and the newest one.
@@ -42,7 +42,7 @@ const MOST_COUNTED: u32 = 8;
 /// Maximum number of stores kept in order: searches with more do not terminate in practice.
 const MOST_KEPT: u32 = 16;
 
-/// The abstractions to try.
+/// Which abstractions the engine tries.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// The only abstraction to try; all of them if `None`.
@@ -144,7 +144,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Tries sets, and then multisets with a growing bound, until all open properties have a spurious path with multisets.
+    /// Tries sets, and then multisets with bounds up to `most`, until every open property has a spurious path that multisets have too.
     fn multisets(&mut self, most: u32) {
         for many in 1..=most {
             let open: Vec<usize> =
@@ -162,7 +162,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Tries partial buffers with a growing k, as large as the spurious paths require.
+    /// Tries partial buffers, with a k that grows by at least 1 in each round and is as large as the spurious paths require.
     fn partial(&mut self) {
         let mut k = 0;
         loop {

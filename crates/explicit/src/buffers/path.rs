@@ -16,7 +16,7 @@ use crate::abstracted::Path;
 /// Maximum number of states explored in the search for other flushes.
 const MOST_STATES: usize = 2_000;
 
-/// The result of examining a path.
+/// The result of examining an abstract path.
 pub enum Examined {
     /// An execution that decides the property.
     Execution(Trace),
@@ -30,11 +30,11 @@ pub struct Spurious {
     /// Whether the multiset machine has the path too: each store is in the buffer when it is flushed, and the newest of several stores to a cell is
     /// not flushed before the others.
     pub is_of_multisets: bool,
-    /// Number of stores that must be kept in order so that the first stores that overtake others cannot do so.
+    /// Number of stores that must be kept in order so that no flush on the path overtakes an older store; 0 if none does.
     pub k: u32,
 }
 
-/// Examines a path of an abstract machine.
+/// Examines a path to a state that decides `property`, found with some abstraction. `kept` says which end of the buffer is to be kept in order next.
 pub fn examine(task: &Task<'_>, path: &Path, property: &Property, kept: Kept, limits: &Limits) -> Examined {
     let finishing = limits.finishing();
     let stop = || finishing.exceeded(0).is_some();
@@ -97,7 +97,7 @@ fn with_other_flushes(task: &Task<'_>, path: &Path, property: &Property, limits:
     Some(Trace { registers, memory, events })
 }
 
-/// Whether a state decides a property.
+/// Whether a state alone decides a property: it violates the property or, for `finally exists`, satisfies it.
 fn decides(reference: &Reference<'_>, state: &State, property: &Property) -> bool {
     match &property.kind {
         PropertyKind::Never(formula) => holds(state, formula) == Some(true),
@@ -110,8 +110,8 @@ fn decides(reference: &Reference<'_>, state: &State, property: &Property) -> boo
     }
 }
 
-/// Replays a path with exact buffers, except that the stores of a buffer may leave in any order. After a flush of a store that is not in the buffer
-/// the values are unreliable, so the result is only a heuristic from then on.
+/// Replays a path with exact buffers, except that the stores of a buffer may leave in any order. If the path flushes a store that is not in the
+/// buffer, the flush only writes memory. From then on buffer and path may differ, so the result is only a heuristic.
 fn spurious(task: &Task<'_>, path: &Path, kept: Kept, limits: &Limits) -> Spurious {
     let reference = Reference::new(task.program, task.model);
     let mut found = Spurious::default();

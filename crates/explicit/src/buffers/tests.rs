@@ -1,4 +1,5 @@
-//! Abstract buffers: reachable states compared with the reference semantics and with each other; their proofs, also after tampering.
+//! Abstract buffers: reachable states compared with the reference semantics and with each other; their proofs, also after tampering. The *plain
+//! machines* are the simple interpreters of abstract buffers in `fencewright_testing::abstract_buffers`.
 //!
 //! Runs a few hundred programs by default; `FENCEWRIGHT_PROGRAMS=N` runs N.
 
@@ -91,7 +92,7 @@ fn all_states(program: &Program, model: MemoryModel, abstraction: Abstraction) -
     Some(Arc::clone(set))
 }
 
-/// The corresponding abstraction of the plain machines.
+/// The same abstraction for the plain machines.
 fn plainly(abstraction: Abstraction) -> plain::Abstraction {
     let kept = if abstraction.kept == Kept::Oldest { plain::Kept::Oldest } else { plain::Kept::Newest };
     let counts = if abstraction.cut { Counts::UpTo } else { Counts::OrMore };
@@ -112,7 +113,7 @@ fn packed(set: &StateSet) -> std::slice::ChunksExact<'_, u64> {
     }
 }
 
-/// The state without its buffers.
+/// A state without its buffers: locations, registers, memory, and the holder of the lock.
 type Visible = (Vec<LocationId>, Vec<Vec<i64>>, Vec<i64>, Option<ThreadId>);
 
 fn visible(set: &StateSet) -> HashSet<Visible> {

@@ -127,7 +127,7 @@ pub(super) fn thread_code(
 }
 
 /// Whether an action is a local event (THESIS16 s. 4.3): all actions are, except loads, atomic steps and lock operations. Under SC a store writes
-/// memory at once, so it is not local.
+/// memory immediately, so it is not local.
 fn is_local(action: &Action, model: MemoryModel) -> bool {
     match action {
         Action::Op(Op::Load(..)) | Action::Atomic { .. } | Action::Lock | Action::Unlock => false,

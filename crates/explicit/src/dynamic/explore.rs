@@ -33,7 +33,7 @@ pub(super) struct Node {
     identity: Option<u64>,
 }
 
-/// Inspects states and decides when to stop.
+/// Inspects the states of the search, and decides when it stops.
 pub trait Observer {
     /// Called after a step with this footprint. Returns whether to go on.
     fn reached(&mut self, search: &mut Search<'_>, thread: usize, footprint: &[Item]) -> bool;
@@ -45,14 +45,14 @@ pub trait Observer {
 
 /// A search from one initial state.
 pub struct Search<'p> {
-    /// The interpreter.
+    /// The interpreter, which computes the steps.
     pub machine: Machine<'p>,
     /// Counters of the exploration.
     pub count: Executions,
     pub(super) nodes: Vec<Node>,
     /// For each key, the last access and the last write.
     pub(super) heads: Vec<Link>,
-    /// The last event of each agent.
+    /// The index of the last event of each agent, or `NONE`.
     pub(super) last: Vec<u32>,
     /// Whether the observer asked to stop.
     pub(super) stopped: bool,

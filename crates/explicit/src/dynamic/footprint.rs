@@ -84,7 +84,7 @@ impl Item {
 /// All accesses of a step, at most one per object.
 pub type Footprint = Rc<[Item]>;
 
-/// Whether two footprints conflict.
+/// Whether some access of one footprint conflicts with one of the other, so that steps of different agents with these footprints are dependent.
 pub fn conflict(a: &[Item], b: &[Item]) -> bool {
     a.iter().any(|x| b.iter().any(|y| x.conflicts(*y)))
 }
@@ -100,7 +100,7 @@ pub fn add(items: &mut Vec<Item>, item: Item) {
 /// The memory cells that steps from a location wait for.
 #[derive(Clone, Debug)]
 pub enum Awaited {
-    /// Nothing.
+    /// No step from the location waits for a memory cell.
     Nothing,
     /// One cell, whose index is computed from registers.
     Cell(Address),
@@ -121,7 +121,7 @@ pub struct Place {
     pub awaited: Awaited,
 }
 
-/// The value-independent part of footprints.
+/// The part of footprints that does not depend on values, and the numbering of keys.
 pub struct Tables {
     /// The number of memory cells; their keys come first.
     pub cells: usize,
@@ -139,7 +139,7 @@ pub struct Tables {
     pub classes: Vec<Option<Key>>,
     /// For each thread, whether some location [sees emptiness](Place::sees_emptiness).
     pub sees_emptiness: Vec<bool>,
-    /// The numbering of the agents.
+    /// The agents of the program, and their numbers.
     pub agents: Agents,
 }
 
@@ -281,7 +281,7 @@ impl Agents {
         Agents { threads, flushers, buffers }
     }
 
-    /// The number of agents.
+    /// The number of agents: all threads and all buffers.
     pub fn count(&self) -> usize {
         self.threads + self.buffers.len()
     }
@@ -296,7 +296,7 @@ impl Agents {
         self.flushers[thread].clone()
     }
 
-    /// The thread of an agent.
+    /// The thread to which an agent belongs: as its program or as one of its buffers.
     pub fn thread(&self, agent: usize) -> usize {
         self.buffer(agent).map_or(agent, |(thread, _)| thread as usize)
     }

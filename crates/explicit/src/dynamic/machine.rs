@@ -41,7 +41,7 @@ pub struct Stepped {
     pub flushed: Option<Flushed>,
 }
 
-/// The result of an operation.
+/// How an operation, and with it the step, goes on.
 pub(super) enum Flow {
     Done,
     Disabled,
@@ -49,7 +49,7 @@ pub(super) enum Flow {
     Limit(Limit),
 }
 
-/// Accumulator for the alternatives of one step.
+/// Collects the alternatives of one step: the footprint of all of them, and the outcome of the `wanted` one.
 struct Gathered<'l> {
     /// The state before the step.
     before: &'l State,
@@ -60,7 +60,7 @@ struct Gathered<'l> {
     log: Option<&'l mut Vec<Event>>,
 }
 
-/// The interpreter.
+/// An interpreter of a program, for the stateless search.
 pub struct Machine<'p> {
     pub(super) program: &'p Program,
     pub(super) model: MemoryModel,
@@ -128,8 +128,8 @@ impl<'p> Machine<'p> {
         state
     }
 
-    /// The step of an agent from a state, with the outcome of the alternative with this number; `None` if the agent has no such enabled alternative.
-    /// The events of the step are appended to the log.
+    /// Takes the alternative with this number of the step of an agent; `None` if the agent has no enabled alternative with this number. The events of
+    /// the step are appended to the log.
     pub fn step(
         &mut self,
         state: &State,
@@ -162,7 +162,7 @@ impl<'p> Machine<'p> {
         keys
     }
 
-    /// The location of a thread.
+    /// The location at which a thread is, or at which it has stopped.
     pub fn location(&self, state: &State, thread: usize) -> LocationId {
         LocationId(state.values[1 + thread] as u32)
     }

@@ -86,12 +86,12 @@ use footprint::Item;
 use machine::Machine;
 use state::State;
 
-/// How to treat an execution that does not terminate or is very long. In both cases there is no proof.
+/// What the search does at an execution that does not terminate or is very long. With either choice there is no proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endless {
     /// Cut it, and continue with other executions to find violations.
     Cut,
-    /// Stop the search.
+    /// Stop the whole search.
     GiveUp,
 }
 
@@ -191,7 +191,8 @@ impl<'a> Judge<'a> {
         self.answers[property].is_none() && !self.task.is_settled(property)
     }
 
-    /// Whether the search has to go on: some property is open, or the task asks for all final states.
+    /// Whether the search has to go on: some property is open, or the task has no properties or asks for all final states. False once a violation was
+    /// found, if one is enough for the task.
     fn goes_on(&self) -> bool {
         let violated = |answer: &Option<Answer>| matches!(answer, Some(Answer::Violated(_)));
         if self.task.first_violation && self.answers.iter().any(violated) {
@@ -223,7 +224,7 @@ impl<'a> Judge<'a> {
         self.goes_on()
     }
 
-    /// Whether a formula holds; `None` if its value overflows.
+    /// Whether a formula holds; `None` if its value overflows. A formula that divides by zero or shifts out of range does not hold.
     fn holds(&mut self, machine: &Machine<'_>, state: &State, formula: &Formula) -> Option<bool> {
         match formula.eval(&mut |leaf| observe(machine, state, leaf)) {
             Ok(value) => Some(value != 0),

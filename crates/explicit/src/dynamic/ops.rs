@@ -8,7 +8,7 @@ use super::machine::{Flow, Machine};
 use super::state::{Buffered, NONE, State};
 
 impl Machine<'_> {
-    /// One operation other than a choice.
+    /// Performs one operation other than a `*`, and adds its accesses to `path`. If `direct`, a store writes memory at once, not the buffer.
     pub(super) fn perform(
         &mut self,
         state: &mut State,
@@ -66,7 +66,7 @@ impl Machine<'_> {
         self.write(state, thread, register, value)
     }
 
-    /// Rule (LS), or rule (LSWM) for stores that write memory at once.
+    /// Rule (LS), or rule (LSWM) for stores that write memory immediately.
     fn store(
         &mut self,
         state: &mut State,

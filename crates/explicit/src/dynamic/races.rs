@@ -13,7 +13,7 @@ const EVENTS_AT_A_STRETCH: u64 = 256;
 /// is none.
 type Clock = Box<[u32]>;
 
-/// An event of the present execution.
+/// An event of the current execution.
 pub(super) struct Event {
     pub(super) branch: Branch,
     clock: Clock,
@@ -38,7 +38,7 @@ pub(super) struct Link {
     write: u32,
 }
 
-/// No access.
+/// The link of an object that no event has accessed.
 pub(super) const NOWHERE: Link = Link { access: NONE, write: NONE };
 
 impl Event {
@@ -248,7 +248,7 @@ impl Search<'_> {
     }
 
     /// Adds the sequence that moves the step of an agent before event `number`: all later events that do not happen after that event, and then the
-    /// step. Returns whether the step is enabled there.
+    /// step. Returns whether the step is enabled there; false also if the search is to stop.
     fn reverse(&mut self, number: u32, agent: u32, observer: &mut impl Observer) -> bool {
         let of = self.at(number).branch.agent;
         let mut state = self.machine.copy(&self.nodes[number as usize].state);
@@ -290,8 +290,8 @@ impl Search<'_> {
         true
     }
 
-    /// Applies an event of the current execution to a state reached without some earlier events that do not happen before this event. The missing
-    /// events do not influence its effect, so the recorded outcome is copied. Recomputing the steps dominated the search time.
+    /// Applies an event of the current execution to a state that was reached without some of the earlier events. The event happens after none of the
+    /// missing ones, so they do not influence its effect, and the recorded outcome is copied. Computing the steps anew dominated the search time.
     fn do_again(&self, number: u32, state: &mut State) {
         let Branch { agent, footprint, .. } = &self.at(number).branch;
         self.machine.copy_outcome(

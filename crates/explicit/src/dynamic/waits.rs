@@ -90,7 +90,7 @@ impl Classes {
         cell
     }
 
-    /// Merges the classes of two cells.
+    /// Merges the classes of two cells that some location awaits together.
     pub fn unite(&mut self, a: u32, b: u32) {
         let (a, b) = (self.of(a), self.of(b));
         self.parents[a.max(b) as usize] = a.min(b);

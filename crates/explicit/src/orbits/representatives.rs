@@ -13,7 +13,7 @@ use crate::store::hash_word;
 /// A permutation of a class: the thread at position n receives the state of the thread at position `order[n]`.
 type Order = [u8; MOST_THREADS];
 
-/// Computes representatives.
+/// Computes the representatives of orbits. It is reused for many states, so that it does not allocate.
 pub struct Representatives<'c> {
     code: &'c Code,
     pub(super) orders: Vec<Order>,
@@ -25,7 +25,7 @@ pub struct Representatives<'c> {
 }
 
 impl<'c> Representatives<'c> {
-    /// For the states of the given program.
+    /// Prepares to compute representatives of the states of a program.
     pub fn new(code: &'c Code) -> Self {
         Representatives {
             code,
@@ -37,7 +37,7 @@ impl<'c> Representatives<'c> {
         }
     }
 
-    /// The representative of a state's orbit.
+    /// The representative of a state's orbit; the state itself if it is the representative. Valid until the next call.
     pub fn of<'s>(&'s mut self, layout: &Layout, state: &'s [u64]) -> &'s [u64] {
         if self.code.orbits.classes.is_empty() || (self.sort(layout, state) && self.ties.is_empty()) {
             return state;
@@ -137,7 +137,7 @@ impl<'c> Representatives<'c> {
         false
     }
 
-    /// Applies the current permutations to a state.
+    /// Writes to `out` the state that the current permutations make of `state`.
     pub(super) fn arrange(&mut self, layout: &Layout, state: &[u64], out: &mut Vec<u64>) {
         out.clear();
         out.extend_from_slice(state);

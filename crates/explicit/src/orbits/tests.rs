@@ -44,7 +44,7 @@ fn unpacked(code: &Code, layout: &Layout, state: &[u64]) -> Vec<i64> {
     values
 }
 
-/// The orbit of a state.
+/// All images of a state under the permutations of its families, unpacked.
 fn orbit(code: &Code, layout: &Layout, state: &[u64]) -> BTreeSet<Vec<i64>> {
     let mut representatives = Representatives::new(code);
     let whole = |(n, class): (usize, &Class)| (n, 0, class.threads.len());

@@ -16,7 +16,7 @@ use crate::code::Code;
 use crate::expand::{Expander, Part, Sink, Summary};
 use crate::layout::{Growth, Layout};
 
-/// Computes ample sets.
+/// Chooses an ample set in each state that is expanded, if there is one.
 pub struct Ample<'c> {
     code: &'c Code,
     summaries: &'c Summaries,

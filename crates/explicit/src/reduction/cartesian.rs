@@ -27,7 +27,7 @@ use crate::layout::{Growth, Layout};
 /// Maximum number of steps in a prefix, over all its branches.
 const LONGEST: usize = 256;
 
-/// Computes and runs cartesian vectors.
+/// Computes the cartesian vector of each state that is expanded, and takes its steps.
 pub struct Cartesian<'c> {
     code: &'c Code,
     summaries: &'c Summaries,

@@ -6,7 +6,7 @@
 //! * [`ample`]: the steps of one thread, or some of them (THESIS16 s.2.2.2, Algorithm 2.2, conditions C0 to C3);
 //! * [`persistent`]: the steps of the smallest set of threads that no other thread can disturb (s. 4.1);
 //! * [`sleep`]: of a persistent set, the steps that were not already taken in another order (s. 4.1);
-//! * [`cartesian`]: for each thread, all steps up to the first that may depend on others, at once (s. 4.3.2).
+//! * [`cartesian`]: for each thread, all steps up to the first that may depend on others, in one go (s. 4.3.2).
 //!
 //! **What is preserved.** All choices satisfy condition C1 (persistence): all steps that threads may take without taking a chosen one are independent
 //! of all chosen steps. C1 alone preserves all states without successors, hence all deadlocks and final states. With a bound on how long a step can
@@ -20,8 +20,8 @@
 //! on the search order nor on the number of workers nor on symmetry: automorphisms map back edges to back edges.
 //!
 //! **Assumptions.** None about programs: loops, locks, atomic steps, faults and unbounded values are covered. Where a step reaches a limit of the
-//! engine, or a `*` is sampled, all steps are taken. The states of a reduced search are no inductive invariant. For persistent sets the checker of
-//! certificates can still check that they suffice, because it recomputes the sets; with the other choices a proof relies on the engine, and is
+//! engine, or a `*` is sampled, all steps are taken. The states of a reduced search are not an inductive invariant. For persistent sets the checker
+//! of certificates can still check that they suffice, because it recomputes the sets; with the other choices a proof relies on the engine, and is
 //! confirmed only if the reference semantics can be explored too.
 
 mod ample;

@@ -20,7 +20,7 @@ use crate::code::Code;
 use crate::expand::{Expander, Sink, Summary};
 use crate::layout::{Growth, Layout};
 
-/// Computes persistent sets.
+/// Chooses a persistent set in each state that is expanded.
 pub struct Persistent<'c> {
     code: &'c Code,
     summaries: &'c Summaries,

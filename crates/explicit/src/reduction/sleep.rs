@@ -6,10 +6,10 @@
 //! of states is unchanged, because each state is still found along some order.
 //!
 //! The sleep set of a state is the intersection of the sleep sets it was reached with. If a state is reached again with a smaller one, it is expanded
-//! again: for the parts of its persistent set that have woken up, or, if a part outside of the set has woken up, for all awake parts of the set,
-//! because the woken part may no longer sleep in their successors. In the successors of a part taken in an expansion, a part sleeps if it does not
-//! depend on the taken part, and it sleeps in the state or was taken earlier *in the same expansion*. That a part was taken in an earlier expansion
-//! of the state does not make it sleep there.
+//! again. If only parts of its persistent set have woken up, these are taken; if a part outside of the set has woken up, all awake parts of the set
+//! are taken, because the woken part may no longer sleep in their successors. In the successors of a part taken in an expansion, a part sleeps if it
+//! does not depend on the taken part, and it sleeps in the state or was taken earlier *in the same expansion*. That a part was taken in an earlier
+//! expansion of the state does not make it sleep there.
 //!
 //! **Correctness.** Take an execution w from an initial state. As long as there is an explored state s along w such that no step of its persistent
 //! set P(s) is an initial of the rest of w (can come first, up to the order of independent steps), append a step of P(s) to w. The appended step is
@@ -26,7 +26,7 @@
 //! repeated only in the rare case that parts outside of a persistent set wake up. The argument depends neither on the search order nor on the number
 //! of workers, and automorphisms map sleep sets to sleep sets.
 //!
-//! Only states whose first sleep set was not empty have an entry here. A state whose steps are all asleep does have steps, so it is no deadlock.
+//! Only states whose first sleep set was not empty have an entry here. A state whose steps are all asleep does have steps, so it is not a deadlock.
 
 use super::View;
 use super::dependence::Dependence;
@@ -45,7 +45,7 @@ pub trait SleepSink: Sink {
     fn asleep(&mut self, parts: u64);
 }
 
-/// The sleep set of one state.
+/// The sleep set of one state, as a set of parts.
 #[derive(Clone, Copy)]
 struct Entry {
     asleep: u64,
@@ -184,7 +184,7 @@ impl<'c> Sleep<'c> {
         if let Some(woken) = woken {
             let awake = Awake { expander, layout, state, sink };
             let summary = awake.take(&self.persistent.view, &mut self.dependence, woken, asleep)?;
-            // The state has an entry, so some part slept in it. A part that sleeps has steps, so the state is no deadlock.
+            // The state has an entry, so some part slept in it. A part that sleeps has steps, so the state is not a deadlock.
             return Ok(Summary { moved: true, ..summary });
         }
         let (summary, set) = self.first(expander, layout, state, asleep, sink)?;

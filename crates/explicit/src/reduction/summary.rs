@@ -39,7 +39,7 @@ pub struct Footprint {
     pub reads: u64,
     /// The classes of cells that are written in memory.
     pub writes: u64,
-    /// [`ACCESS`], [`LOCK`], [`UNLOCK`] and [`VISIBLE`].
+    /// The marks of the steps, combined: any of [`ACCESS`], [`LOCK`], [`UNLOCK`] and [`VISIBLE`].
     pub marks: u8,
 }
 
@@ -142,7 +142,7 @@ impl Summaries {
     }
 }
 
-/// The partition of cells into classes.
+/// The partition of the cells that threads may conflict on into at most 64 classes.
 struct Classes {
     /// For each cell, the bit of its class, or 0 if all accesses to it commute.
     of_cell: Vec<u64>,
@@ -284,7 +284,7 @@ fn is_sampled(op: &OpCode) -> bool {
     matches!(op, OpCode::Havoc { sampled: true, .. })
 }
 
-/// The footprint of an edge itself.
+/// The footprint of an edge itself: a store into a buffer accesses memory only when it is flushed.
 fn touched(
     program: &Program,
     model: MemoryModel,

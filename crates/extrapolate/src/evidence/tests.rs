@@ -139,7 +139,7 @@ fn all_states_of_the_reduced_program_are_a_certificate() {
             || found.states.iter().flat_map(|(control, _)| &control.buffers).map(|shape| &shape.queue);
         buffered += usize::from(queues().any(|queue| !queue.is_empty()));
         barriers += usize::from(queues().any(|queue| queue.contains(&Entry::Barrier)));
-        // Every control state is reachable, so the proof is wrong without it.
+        // Every control state is reachable, so a proof that lacks one of them is wrong.
         let mut lie = found;
         let n = random.below(lie.states.len());
         lie.states.remove(n);
@@ -193,7 +193,7 @@ fn unknown_buffer_contents_allow_everything_within_the_bound() {
     assert!(translated([is(cell(count), 1), is(cell(queue.values[1]), 5)].concat()).is_empty());
 }
 
-/// States with an overflow are no proof.
+/// States with an overflow are not a proof.
 #[test]
 fn an_overflow_is_no_proof() {
     let text = "shared x, y; thread p { x = 1; y = 2; } forbid large: x == 2;";

@@ -87,8 +87,8 @@ fn the_alternating_bit_protocol_has_the_predicates_of_the_paper() {
     }
 }
 
-/// The numbers of additional predicates, compared with the paper's. In the comments, `7 -> 20/18` means that the paper has 7 predicates under SC, and
-/// in total 20 under PSO and 18 under TSO; these include `overflow = 0`, which is not a predicate here.
+/// The numbers of additional predicates, compared with those of EXTRA13. In the comments, `7 -> 20/18` means that EXTRA13 has 7 predicates under SC,
+/// and in total 20 under PSO and 18 under TSO; these include `overflow = 0`, which is not a predicate here.
 #[test]
 fn as_many_predicates_as_in_the_paper() {
     // 7 -> 20/18. Additional predicates under PSO: 8 say that the count of one of four buffers is 0 or 1, and 4 are on buffered values, one for each
@@ -118,7 +118,7 @@ fn as_many_predicates_as_in_the_paper() {
     assert_eq!(counts("ticket-lock", ticket), (8, 14, 16));
 }
 
-/// Rule 6 on the paper's own example. If a variable occurs twice, both occurrences become the same place, not places of different threads.
+/// Rule 6 on the example of EXTRA13. If a variable occurs twice, both occurrences become the same place, not places of different threads.
 #[test]
 fn a_variable_that_occurs_twice_is_one_place() {
     let text = "shared x, y; thread p { x = 1; fence; } thread q { x = 2; r: skip; } predicates { x <= y && 0 <= x; }";

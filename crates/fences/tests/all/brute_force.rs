@@ -19,8 +19,8 @@ use fencewright_program::{
 use fencewright_testing::bounds::exceeds;
 use fencewright_testing::{Random, Shape, program, programs_or};
 
-/// The program with a place before every location that has outgoing edges. Where a formula mentions a location, `before` decides whether this becomes the location
-/// before its place or the one after it.
+/// The program with a place before every location that has outgoing edges. Where a formula mentions a location, `before` decides whether this becomes
+/// the location before its place or the one after it.
 fn placed(mut program: Program, mut before: impl FnMut() -> bool) -> Placed {
     let mut places = Vec::new();
     let mut moved: Vec<Vec<LocationId>> = Vec::new();
@@ -107,8 +107,8 @@ fn outcomes(program: &Program, model: MemoryModel, all: bool) -> Option<HashSet<
     Some(found)
 }
 
-/// A random program whose threads mostly store and load, because most other programs need no fences. Some stores fault. Each store has a span of its own, by which
-/// the candidate that replaces it is recognised.
+/// A random program whose threads mostly store and load, because most other programs need no fences. Some stores fault. Each store has a span of its
+/// own, by which the candidate that replaces it is recognised.
 fn accesses(random: &mut Random) -> Program {
     let mut program = program(random, Shape { threads: 2, length: 4, loops: false, ..Shape::default() });
     for variable in &mut program.variables {
@@ -408,7 +408,8 @@ fn keeps(placed: &Placed, set: &[&Candidate], model: MemoryModel, bound: Bound) 
     Some(within && suffices(placed, set, model)?)
 }
 
-/// With a bound on buffers: the set keeps buffers within the bound, no cheaper set does, and without each of its fences there is an overflow or a violation.
+/// With a bound on buffers: the set keeps buffers within the bound, no cheaper set does, and without each of its fences there is an overflow or a
+/// violation.
 #[test]
 fn buffers_are_kept_within_a_bound() {
     let (mut fixed, mut unfixable, mut safe, mut overflows, mut seed) = (0, 0, 0, 0, 0);

@@ -88,7 +88,7 @@ impl std::error::Error for Unreadable {}
 /// A program of a folder, or a program that the user named directly.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// Its file.
+    /// The path of its file, as it was found in the folder or named by the user.
     pub file: PathBuf,
     /// Its entry in `expected.toml`.
     pub entry: Option<Entry>,
@@ -124,7 +124,7 @@ impl Item {
 /// A program and the memory model under which it is checked.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// The program.
+    /// The program that the question is about.
     pub program: Item,
     /// The memory model.
     pub model: MemoryModel,
@@ -217,7 +217,7 @@ fn is_program(path: &Path) -> bool {
 pub enum Outcome<'a> {
     /// A verdict.
     Answer {
-        /// The program.
+        /// The program as it was read for this question.
         program: &'a Program,
         /// The memory model.
         model: MemoryModel,

@@ -83,7 +83,7 @@ pub enum Group {
     C,
     /// Options for output formats and files.
     Output,
-    /// Engines.
+    /// Options that only some engines use.
     Engines,
     /// For experiments with engines.
     Research,

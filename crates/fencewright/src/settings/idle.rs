@@ -1,4 +1,4 @@
-//! Options that were set although nothing looks at them.
+//! Options that were set although nothing uses them.
 
 use super::{Command, Row, Settings, row};
 
@@ -65,7 +65,7 @@ impl Rule {
 }
 
 impl Settings {
-    /// The options that were set for a command although nothing looks at them.
+    /// The options that were set for a command although nothing uses them.
     pub fn idle(&self, command: Command) -> Vec<Idle> {
         let mut idle = Vec::new();
         let engine = match command {

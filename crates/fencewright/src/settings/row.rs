@@ -20,13 +20,13 @@ pub struct Row {
     pub is_list: bool,
     /// Whether the command needs it.
     pub is_required: bool,
-    /// Its group.
+    /// The group under whose heading the help lists the option.
     pub group: Group,
     /// The commands that have it.
     pub commands: &'static [Command],
     /// The engines that use it; empty if it is not about engines.
     pub engines: &'static [EngineName],
-    /// Its help.
+    /// The explanation in `--help` and in the manual.
     pub help: &'static str,
     /// Further explanations, for the manual only.
     pub more: &'static str,

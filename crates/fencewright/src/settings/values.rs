@@ -153,7 +153,7 @@ pub enum Models {
 }
 
 impl Models {
-    /// The memory models.
+    /// The chosen memory models: one, or all of them.
     pub fn models(&self) -> &[MemoryModel] {
         match self {
             Models::One(model) => std::slice::from_ref(model),
@@ -169,7 +169,7 @@ pub enum Fixed {
     K,
     /// The clip constant of zones.
     Clip,
-    /// The predicates.
+    /// The set of predicates.
     Predicates,
 }
 

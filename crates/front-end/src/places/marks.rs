@@ -25,7 +25,7 @@ pub(super) struct Marks<'l> {
     pub(super) mentioned: BTreeSet<String>,
     /// The prefix of labels in the code that is being walked: the name of the procedure and a dot, or empty in a thread.
     pub(super) prefix: String,
-    /// The statements beside which a fence can be inserted; `None` if all of them.
+    /// The statements beside which a fence can be inserted; `None` if a fence can be inserted beside every statement.
     pub(super) sites: Option<&'l Sites>,
     /// The source statements that enclose the current one. A tree statement with the same text as one of them is part of that source statement and
     /// has no places of its own.
@@ -90,7 +90,8 @@ impl Marks<'_> {
                 block.statements.extend(self.mark(span.end, Side::After, span, None, false));
             }
         }
-        // No place at the end of an alternative of `choose` that has only declarations: a fence there would be its first statement.
+        // An alternative of `choose` that has only declarations gets no place at its end: a fence there would be the first statement of the
+        // alternative, where no fence may be inserted.
         if let (true, Some((span, false))) = (ends && start == Start::Free, last) {
             block.statements.extend(self.mark(span.end, Side::After, span, None, false));
         }

@@ -28,7 +28,7 @@ pub struct Array {
 }
 
 impl Array {
-    /// The register of an element.
+    /// The register that represents the element with this index.
     fn element(self, index: i64) -> RegisterId {
         RegisterId(self.first.0 + (index - self.indices.low) as u32)
     }

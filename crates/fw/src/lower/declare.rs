@@ -17,7 +17,7 @@ impl<'a> ThreadLowering<'a, '_> {
     /// Declares the registers of a thread or procedure; returns them with their initial values.
     pub fn declare_registers(&mut self, body: &'a Block) -> Vec<(RegisterId, Init)> {
         let mut declared = Vec::new();
-        // Declarations of registers may contain constants of the thread, so the declarations of both are processed in order.
+        // Declarations of registers may refer to constants of the thread, so registers and constants are processed in the order of the text.
         let mut pushed = Vec::new();
         self.declare_registers_in(body, &mut declared, &mut pushed);
         for name in pushed {

@@ -127,7 +127,7 @@ impl<'a> ThreadLowering<'a, '_> {
         Ok(Expr::Leaf(register))
     }
 
-    /// The address of a mutex.
+    /// Resolves the place of a mutex to its memory cell; an error if it is not a mutex.
     pub fn mutex_address(&mut self, place: &'a Place, before: &mut Vec<Before<'a>>) -> Result<Address> {
         let name = &place.name;
         match self.shared(&name.text) {

@@ -158,7 +158,7 @@ impl Constants {
         Ok(Range { low, high })
     }
 
-    /// The indices of an array.
+    /// The range of indices that the declaration of an array gives: from 0 for a length.
     pub fn indices(&self, size: &ast::ArraySize) -> Result<Range> {
         match size {
             ast::ArraySize::Length(length) => {

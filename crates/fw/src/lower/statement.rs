@@ -206,9 +206,9 @@ impl<'a> ThreadLowering<'a, '_> {
     }
 }
 
-/// Whether a block of `choose` needs a start location of its own instead of the location of the choice. That is so if the block is empty, and if
-/// control can return to its start, because a return must not lead back to the choice. An `await` at the start is an exception: while the thread
-/// waits, it can still choose the other blocks.
+/// Whether a block of `choose` needs a start location of its own instead of the location of the choice. It does if it is empty, and also if control
+/// can return to its start, because the return must not lead back to the choice. An `await` at the start is an exception: while the thread waits, it
+/// can still choose the other blocks.
 fn starts_with_own_place(block: &Block) -> bool {
     let Some(first) = block.statements.iter().find(|s| !is_declaration(s)) else { return true };
     !first.labels.is_empty()

@@ -63,7 +63,7 @@ pub struct ThreadLowering<'a, 's> {
     /// The procedures that are being inlined, innermost last.
     pub active: Vec<&'a str>,
     pub frame_registers: FrameRegisters,
-    /// The types of registers.
+    /// The integer types of those registers that have one, as the operators that wrap written values around.
     pub types: HashMap<RegisterId, UnaryOp>,
     /// The number of copies of `for` bodies and procedures made so far.
     pub copies: usize,

@@ -1,7 +1,7 @@
 //! The generated programs have their intended meaning: verdicts of engines are compared with independently computed answers.
 //!
-//! In programs that only compare values, a few values are sufficient. So the tests replace `*` by `* in 0..K`, and engine `explicit` decides the resulting
-//! programs.
+//! In programs that only compare values, a few values are sufficient. So the tests replace `*` by `* in 0..K`, and engine `explicit` decides the
+//! resulting programs.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -112,8 +112,8 @@ fn automata_without_accepting_states_or_transitions() {
 /// Number of values besides the separator.
 const DATA: usize = 3;
 
-/// Whether a system whose transitions all lead to states with larger numbers reaches its target (CONTEXT24 Fig. 2). Messages are lost only when a later
-/// message is received.
+/// Whether a system whose transitions all lead to states with larger numbers reaches its target (CONTEXT24 Fig. 2). Messages are lost only when a
+/// later message is received.
 fn reaches_target(system: &Lossy) -> bool {
     type Configuration = (usize, Vec<usize>, Vec<(usize, usize)>);
     let mut waiting: Vec<Configuration> = vec![(0, vec![0; system.variables], Vec::new())];

@@ -1,6 +1,6 @@
-//! Addresses in C programs: an object has an address in [2^16, 2^47), aligned for its type, and is disjoint from all other live objects; addresses have a fixed
-//! order in each execution; freed memory may be reused. Questions that follow from these rules are decided, the order of objects is nondeterministic, and everything
-//! else is refused.
+//! Addresses in C programs: an object has an address in [2^16, 2^47), aligned for its type, and is disjoint from all other live objects; addresses
+//! have a fixed order in each execution; freed memory may be reused. Questions that follow from these rules are decided, the order of objects is
+//! nondeterministic, and everything else is refused.
 
 use fencewright_executions::oracle;
 use fencewright_lang::load::Failure;

@@ -1,12 +1,13 @@
-//! Checks in atomic steps: random programs whose calls access possibly invalid places have the same verdicts as programs that check each index before the call.
+//! Checks in atomic steps: random programs whose calls access possibly invalid places have the same verdicts as programs that check each index before
+//! the call.
 
 use fencewright_lang::options::Options;
 use fencewright_testing::{Random, programs_or};
 
 use crate::verdicts::{assertions, memory, verdicts};
 
-/// Three versions of a program: the original; one with assertions that indices are valid, where a failed claim ends the thread; and one with assertions and claims
-/// exchanged.
+/// Three versions of a program: the original, which claims facts with `assert`; one that asserts that indices are valid and assumes the claims; and
+/// one that assumes that indices are valid and asserts the claims.
 const DIRECT: &str = "
     #define AT(k) k
     #define CLAIM(c) assert(c)

@@ -1,5 +1,5 @@
-//! The translation of C programs: small programs with known verdicts under all models, found by exploring the reference semantics, and for some of them the `.fw`
-//! text.
+//! The translation of C programs: small programs with known verdicts under all models, found by exploring the reference semantics, and for some of
+//! them the `.fw` text.
 
 use fencewright_executions::oracle;
 use fencewright_lang::{fw, load};

@@ -177,8 +177,8 @@ fn a_stack_that_frees() {
     check(&threads(&frees, "push(1); push(2)", &pops, ""), &["memory"]);
 }
 
-/// One thread is between reading `next` and its exchange while the other thread pops two nodes and pushes the first one again. This is possible only if memory is
-/// reused.
+/// One thread is between reading `next` and its exchange while the other thread pops two nodes and pushes the first one again. This is possible only
+/// if memory is reused.
 #[test]
 fn reuse_is_needed_for_aba() {
     let text = format!("#define FREE(p) free(p)\n{STACK}\nint got;",);
@@ -231,7 +231,8 @@ fn tagged_pointers() {
     check(&threads(globals, "x.value = 7; head = (uintptr_t)&x", &[mark, forgot], ""), &["memory"]);
 }
 
-/// A locked instruction drains the buffer even if only one thread accesses its memory. Without it, both loads can read before the stores reach memory.
+/// A locked instruction drains the buffer even if only one thread accesses its memory. Without it, both loads can read before the stores reach
+/// memory.
 #[test]
 fn memory_of_one_thread_drains_as_well() {
     let globals = "int x, y, a, b; atomic_int mine[2];";

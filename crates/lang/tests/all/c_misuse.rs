@@ -1,4 +1,5 @@
-//! Undefined behaviour of POSIX threads and of synchronisation, and similar correct programs. Verdicts are found by exploring the reference semantics.
+//! Undefined behaviour of POSIX threads and of synchronisation, and similar correct programs. Verdicts are found by exploring the reference
+//! semantics.
 
 use fencewright_lang::load;
 use fencewright_lang::options::{COptions, Options};
@@ -391,7 +392,7 @@ fn allocated(thread: &str, main: &str) -> String {
     )
 }
 
-/// In the model, waiting and signalling are no memory accesses, but the condition variable must be alive.
+/// In the model, waiting and signalling are not memory accesses, but the condition variable must be alive.
 #[test]
 fn destroyed_condition_variables() {
     let waits = "pthread_mutex_lock(&q->m); while (!q->done) pthread_cond_wait(&q->c, &q->m); pthread_mutex_unlock(&q->m);";

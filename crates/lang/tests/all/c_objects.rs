@@ -66,7 +66,7 @@ fn locals_are_not_used_after_their_lifetime() {
     memory(&rounds("if (p && *p) out = go; p = &x;"), "uuu");
     memory(&rounds("p = &x; if (p && *p) out = go;"), "sss");
     memory(&rounds("if (go) p = &x; if (p && *p) out = go; p = 0;"), "sss");
-    // Control enters a block behind its declaration.
+    // Control enters a block after the declaration in it.
     let entered = |block: &str| watched("", &format!("int *p = &go; {block} if (*p) out = 1;"));
     memory(&entered("switch (go) { int x; case 0: x = 0; p = &x; break; case 1: x = 1; }"), "uuu");
     memory(&entered("switch (go) { int x; case 0: x = 0; p = &x; out = *p; default: p = &go; }"), "sss");

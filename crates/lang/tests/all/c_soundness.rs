@@ -1,5 +1,5 @@
-//! C programs that invite unsound assumptions about values kept across iterations, about jumps, about execution during translation, and about values that are
-//! accessed in two ways. Their verdicts under all models are found by exploring the reference semantics.
+//! C programs that invite unsound assumptions about values kept across iterations, about jumps, about execution during translation, and about values
+//! that are accessed in two ways. Their verdicts under all models are found by exploring the reference semantics.
 
 use fencewright_lang::options::Options;
 use fencewright_lang::{COptions, Loader, Stop, fw, load};
@@ -195,7 +195,8 @@ fn jumps_into_loops_and_back_over_labels() {
     assertions(&inside("", "", &back.replace(" || n == 9", "")), "uuu");
 }
 
-/// A program in which a thread reads a value from `g` that another thread has stored with `puts`; the assertion claims that the value is the address of `x`.
+/// A program in which a thread reads a value from `g` that another thread has stored with `puts`; the assertion claims that the value is the address
+/// of `x`.
 fn found(globals: &str, puts: &str) -> String {
     format!(
         "{globals}

@@ -26,8 +26,8 @@ fn again(exported: &str, imported: Result<Parsed, Vec<Diagnostic>>) -> Program {
     lower::lower(&imported.file, &[]).unwrap_or_else(|e| panic!("{e:?}\n{exported}"))
 }
 
-/// The contents of the first `cells` memory cells in all reachable states in which the lock is free. If memory is a single open array, cell 0 is the element with
-/// index 0.
+/// The contents of the first `cells` memory cells in all reachable states in which the lock is free. If memory is a single open array, cell 0 is the
+/// element with index 0.
 fn memories(program: &Program, model: MemoryModel, cells: usize) -> Option<BTreeSet<Vec<i64>>> {
     let reachable = oracle::explore(program, model, STATE_LIMIT, &mut || false).ok()?;
     let window = program.variables.first().filter(|v| v.open);

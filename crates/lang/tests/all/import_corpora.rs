@@ -21,8 +21,8 @@ fn files(corpus: &str, extension: &str) -> Option<Vec<PathBuf>> {
     Some(files)
 }
 
-/// Imports the files. Each must be recognised as this language, have `expected_properties` properties with formulas, be lowered without errors, and be unchanged by
-/// printing and parsing.
+/// Imports the files. Each must be recognised as this language, have `expected_properties` properties with formulas, be lowered without errors, and
+/// be unchanged by printing and parsing.
 fn check(corpus: &str, extension: &str, front_end: &str, expected_files: usize, expected_properties: usize) {
     let Some(files) = files(corpus, extension) else { return };
     assert_eq!(files.len(), expected_files, "{corpus}");

@@ -209,8 +209,8 @@ fn an_await_blocks_exactly_while_its_condition_fails() {
     ] {
         check_deadlock(&against(condition, other), free);
     }
-    // An evaluation of the condition changes memory, which lets other threads continue; the next evaluation succeeds, although the condition never holds in a single
-    // state.
+    // An evaluation of the condition changes memory, which lets other threads continue; the next evaluation succeeds, although the condition never
+    // holds in a single state.
     let skips = "shared x, y, a, b = 1, z;
          thread p { choose { await a == 1 && b == 0 || cas(x, 0, 1) && y == 7; assume 0; } or { await z == 1; } }
          thread q { await x == 1; a = 1; a = 0; b = 0; z = 1; }";

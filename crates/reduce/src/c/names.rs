@@ -9,7 +9,7 @@ use fencewright_program::Program;
 const USED: &str = "check check_final choose any assume inside natural add subtract multiply divide remainder_of shift_left shift_right least \
     greatest reach_error unused lock_holder";
 
-/// The identifiers of all entities.
+/// The identifiers of the C program for all entities of `P_M`.
 pub(super) struct Names {
     pub variables: Vec<String>,
     /// The functions of threads.

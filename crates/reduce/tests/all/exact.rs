@@ -178,7 +178,6 @@ fn walk(random: &mut Random, program: &Program) -> Option<(Trace, State)> {
 /// A mutation of the reduction.
 #[derive(Clone, Copy, Debug)]
 enum Mistake {
-    /// A fence does not wait.
     FenceDoesNotWait,
     /// The newest of two stores leaves first.
     LastInFirstOut,

@@ -191,7 +191,7 @@ fn programs_with_buffers_that_forget_reach_what_the_abstract_system_reaches() {
         }
         compared += 1;
         forgot += usize::from(expected.iter().any(|(_, b)| b.iter().any(|b| !b.forgotten.is_empty())));
-        // What holds with k-abstract buffers holds with exact ones.
+        // A property that holds with k-abstract buffers holds with exact buffers too.
         let Ok(exact) = explore(&program, model, MOST_STATES, &mut || false) else { continue };
         for property in &program.properties {
             let existence = matches!(property.kind, PropertyKind::Finally(Quantifier::Exists, _));

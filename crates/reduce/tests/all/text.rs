@@ -13,7 +13,7 @@ use fencewright_testing::{Random, programs_or};
 
 const MOST_STATES: usize = 20_000;
 
-/// All examples.
+/// All `.fw` examples, each with its file name.
 fn examples() -> Vec<(String, Program)> {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
     let mut paths: Vec<_> = std::fs::read_dir(directory)

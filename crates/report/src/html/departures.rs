@@ -1,4 +1,4 @@
-//! Departures from SC: the steps of an execution that would have a different effect if every store reached memory at once.
+//! Departures from SC: the steps of an execution that would have a different effect if every store reached memory immediately.
 //!
 //! Under SC a load reads from the last store *issued* to its cell, and no store overwrites a store that was issued later. If both hold for every
 //! step, the execution without its flushes is an SC execution. So every execution that is impossible under SC has a departure. The converse does not

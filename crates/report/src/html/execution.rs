@@ -181,7 +181,7 @@ impl View<'_> {
         shortened(&line_of(text), LONGEST_WORDS)
     }
 
-    /// The value of a cell.
+    /// The value of a cell in the notation of the source, on one line.
     fn cell_value(&self, cell: u32, value: i64) -> String {
         line_of(&self.source.cell_value(cell, value))
     }

@@ -10,7 +10,8 @@ use fencewright_lang::{Loaded, Loader, Stop, front_end};
 use fencewright_program::{MemoryModel, Property};
 use fencewright_report::{Source, Style, json, rows, sarif, text};
 
-/// A pointer to one of two allocations, a local variable that another thread reaches, a thread that is created late, and a member that was never written.
+/// A pointer to one of two allocations, a local variable that another thread reaches, a thread that is created late, and a member that was never
+/// written.
 const NODES: &str = r#"#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -137,8 +138,8 @@ fn json_and_sarif_have_the_words_of_c_beside_the_names_of_the_translation() {
     assert!(!file.contains("mutex_interested"), "{file}");
 }
 
-/// Uninitialised values are recognised before values are printed, and not by their digits in the printed text. So a longer number that contains these digits is shown
-/// unchanged.
+/// Uninitialised values are recognised before values are printed, and not by their digits in the printed text. So a longer number that contains these
+/// digits is shown unchanged.
 #[test]
 fn digits_of_undefined_values_are_no_undefined_values() {
     let program = loaded("digits.c", "int main(void) { return 0; }");
@@ -192,8 +193,8 @@ fn told(text: &str) -> String {
     executions(&loaded("told.c", text), Style::PLAIN)
 }
 
-/// Threads that are alike and joined together increment the same cell when they end. The words say nevertheless that each of these threads ends, and that the creator joins all of
-/// them.
+/// Threads that are alike and joined together increment the same cell when they end. The words say nevertheless that each of these threads ends, and
+/// that the creator joins all of them.
 #[test]
 fn threads_that_are_alike_end_themselves_and_are_joined_together() {
     let shown = told(
@@ -297,7 +298,7 @@ int main(void) { pthread_t p, q; pthread_create(&p,0,f,0); pthread_create(&q,0,g
     );
     assert!(shown.contains("node 2->next = &node ->"), "{shown}");
     assert!(!shown.contains("node 3"), "{shown}");
-    // Nothing is known of allocations before they are made.
+    // Objects that are not allocated yet are not shown as undefined.
     assert!(!shown.contains("undefined"), "{shown}");
 }
 

@@ -62,8 +62,8 @@ fn shown_result(loaded: &Loaded, model: MemoryModel, result: &Checked) -> String
     text::verdict(source, model, result, Style::PLAIN) + &text::evidence(source, result, Style::PLAIN)
 }
 
-/// The execution that a schedule describes, as evidence about a property. In a schedule, `p` is a step of thread `p` (its first enabled edge), `p=2` a step whose
-/// `*` is 2, and `p!x` a flush of `x` from its buffer.
+/// The execution that a schedule describes, as evidence about a property. In a schedule, `p` is a step of thread `p` (its first enabled edge), `p=2`
+/// a step whose `*` is 2, and `p!x` a flush of `x` from its buffer.
 fn walk(name: &str, text: &str, model: MemoryModel, property: Option<Property>, schedule: &str) -> String {
     let loaded = loaded(name, text);
     let program = &loaded.program;

@@ -1,5 +1,5 @@
-//! A front end in one file, for a toy language with includes. Every message about a program in two files names the right file, and fences are inserted into the
-//! right file.
+//! A front end in one file, for a toy language with includes. Every message about a program in two files names the right file, and fences are
+//! inserted into the right file.
 //!
 //! A line of the language is `include FILE`, `thread NAME`, `set X VALUE`, `get REGISTER X`, `fence`, or `forbid P Q`: the registers `r` of
 //! threads P and Q are not both 0 in a final state.

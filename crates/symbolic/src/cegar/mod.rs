@@ -1,11 +1,12 @@
-//! Engine `cegar`: buffers are abstracted to the stores that they keep in order, integers to zones or predicates, and both abstractions are
-//! refined by counterexamples (FENCES12).
+//! Engine `cegar` (FENCES12): abstracts buffers to the stores that they keep in order, and integers to zones or predicates, and refines both
+//! abstractions by counterexamples.
 //!
-//! An abstract counterexample is examined as in s. 7 of the paper. (1, 2) If its events are an execution of the exact memory model, the program is
+//! An abstract counterexample is examined as in s. 7 of FENCES12. (1, 2) If its events are an execution of the exact memory model, the program is
 //! unsafe. (3) If they are feasible with abstract buffers and exact integers, more stores must be kept in order. (4) Otherwise the abstraction of
 //! integers is too coarse, and the domain is refined: the clip constant of zones grows, or interpolants give new predicates. Sometimes neither
-//! refinement helps, or very many stores would have to be kept in order. Then the values of the other stores are kept in summary cells, for as few
-//! memory cells as exclude the counterexample. A search without a counterexample is a proof, and its states are an inductive invariant.
+//! refinement excludes the counterexample, or excluding it takes more than a few stores in order. Then *summary cells* keep the values of the stores
+//! that are not kept in order. There are summary cells only for as few memory cells as suffice to exclude the counterexample. A search without a
+//! counterexample is a proof, and its states are an inductive invariant.
 
 pub mod path;
 
@@ -28,7 +29,7 @@ use crate::search::reach::{Reach, Reached};
 use crate::search::reduced::{Path, Reduced};
 use crate::search::symmetry::Symmetry;
 
-/// The initial precision of the abstraction.
+/// The initial precision of the abstraction, and which parts of it are never refined.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Number of stores kept in order.
@@ -37,11 +38,11 @@ pub struct Options {
     pub kept: Kept,
     /// Whether the values of stores beyond the `k` ordered ones are kept in summary cells from the start.
     pub summaries: bool,
-    /// The representation of integers.
+    /// The domain that represents integers.
     pub domain: DomainName,
-    /// The clip constant of zones.
+    /// The initial clip constant of zones; ignored by other domains.
     pub clip: i32,
-    /// The parameters that are not refined.
+    /// Which of these parameters are never refined.
     pub fixed: Fixed,
     /// If set, exact buffers with this bound are used instead of abstract ones, and the answer is `unknown` if a store does not fit.
     pub buffer_bound: Option<Bound>,
@@ -386,19 +387,19 @@ fn nonlinear_step(program: &Program, path: &Path) -> Option<Span> {
 
 /// The result of a search.
 enum Searched {
-    /// All states, as an inductive invariant.
+    /// No violation is reachable; all states form this inductive invariant.
     Invariant(Arc<Invariant>),
     /// A path to a state that may violate the property with this index.
     Path(usize, Path),
 }
 
-/// A spurious path.
+/// A counterexample that is no execution, with what is known about it.
 struct Spurious<'a> {
     machine: &'a BufferMachine<'a>,
     live: &'a LiveCells,
     path: &'a Path,
     property: &'a Property,
-    /// The interpolants found by the solver.
+    /// The interpolants found by the solver; empty until the path is known to be infeasible with exact integers.
     interpolants: Vec<Linear>,
     limits: &'a Limits,
 }
@@ -437,7 +438,7 @@ impl Options {
         }
     }
 
-    /// Whether buffers are abstract.
+    /// Whether the machine forgets the order of some stores, so that more stores can be kept in order.
     fn is_abstract(&self, model: MemoryModel) -> bool {
         model != MemoryModel::Sc && self.buffer_bound.is_none()
     }

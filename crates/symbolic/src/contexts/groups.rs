@@ -7,7 +7,7 @@
 //! guessed. When a store would exceed the maximum number of groups, two adjacent groups are merged, and every choice of two adjacent groups is
 //! explored. With k contexts, k + 1 groups mean that two of them leave in the same context.
 //!
-//! The value of memory cell c in group g of a thread is in the thread's entry cell with index g * n + c, where n is the number of memory cells. So
+//! The value of memory cell c in group g of a thread is in the cell `Cell::Entry(thread, g * n + c)`, where n is the number of memory cells. So
 //! moving a group is a list of assignments. Every value moves to an older group or stays. So if the oldest group is moved first, no value is
 //! overwritten before it has moved.
 
@@ -18,7 +18,7 @@ use fencewright_program::{Expr, MemoryModel, ThreadId};
 /// can show violations but not prove their absence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupedBuffers {
-    /// SC or TSO.
+    /// SC or TSO; PSO is not supported.
     pub model: MemoryModel,
     /// Maximum number of groups in the buffer of a thread, at least 1.
     pub groups: u32,
@@ -201,7 +201,7 @@ mod tests {
 
     use super::*;
 
-    /// Three memory cells and a thread.
+    /// The cells of a program with three memory cells and one thread.
     fn cells() -> Cells {
         let variable = |n: u32| Variable {
             name: format!("x{n}"),

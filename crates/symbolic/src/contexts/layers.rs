@@ -1,11 +1,13 @@
 //! The search strategy of `contexts`: explores context by context.
 //!
-//! A state does not record the number of contexts it took to reach it. It belongs to the first context in which it is found, its *layer*: everything
-//! reachable from a state that is found again in a later context is also reachable from its layer, where more contexts remain. So a state is expanded
-//! only once, and allowing one more context means continuing from the newest layer. The last context is special: no other thread moves after it, so
-//! its states are kept separately and are smaller (see [`super::relevance`]). For k contexts, a last context can begin after any of the layers from 1
-//! to k - 1. Only those that begin after layer k - 1 are new; the others were explored with a smaller k. Evidence is searched for in last contexts
-//! only, because each context is the last one for some k.
+//! A state does not record the number of contexts it took to reach it. It belongs to the first context in which it is found, its *layer*. If it is
+//! found again in a later context, it is not expanded again: everything reachable from it there is also reachable from its layer, where more contexts
+//! remain. So allowing one more context means continuing from the newest layer.
+//!
+//! The last context is special: no other thread moves after it, so its states are kept separately and are smaller (see [`super::relevance`]). For k
+//! contexts, a last context can begin after any of the layers from 1 to k - 1. Only those that begin after layer k - 1 are new; the others were
+//! explored with a smaller k. Evidence, that is, a state that decides a property, is searched for in last contexts only, because each context is the
+//! last one for some k.
 
 use std::mem::{replace, take};
 use std::sync::atomic::Ordering;
@@ -22,7 +24,7 @@ use crate::search::explore::{Counterexample, Finding, Search, Unmodelled};
 pub enum Next<'a, 'p> {
     /// A path to a state that may be evidence. Calling [`Layers::next`] again finds others.
     Evidence(Counterexample<Relevant<'a, 'p>>),
-    /// Everything within the bound has been explored.
+    /// Everything within the bound has been explored, and all evidence has been returned.
     Done {
         /// Whether more contexts would reach no additional states.
         saturated: bool,
@@ -38,7 +40,7 @@ pub fn most_groups(bound: u32, sees_memory: bool) -> u32 {
     1 + (bound - 1).div_ceil(2) + sees_memory as u32
 }
 
-/// A running search.
+/// A search that explores layer by layer, and can be continued with a larger bound.
 pub struct Layers<'s, 'a, 'p, D: Domain> {
     search: Search<'s, Relevant<'a, 'p>, D>,
     /// Whether a property depends on memory.
@@ -47,7 +49,7 @@ pub struct Layers<'s, 'a, 'p, D: Domain> {
     groups: u32,
     /// The first layer in which groups were merged because there were too many; `None` if none were merged.
     merged: Option<u32>,
-    /// Maximum number of contexts.
+    /// The current bound on the number of contexts.
     bound: u32,
     /// The number of layers that have been explored.
     explored: u32,
@@ -72,7 +74,7 @@ pub struct Layers<'s, 'a, 'p, D: Domain> {
     findings: Vec<Finding>,
 }
 
-/// The phase of the search.
+/// What the search explores at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// Not started, or waiting for a larger bound.

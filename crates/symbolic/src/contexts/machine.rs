@@ -12,12 +12,15 @@
 //! | buffer arw, memory arw (atomic read-writes) | all groups leave, then the edge, on memory; so do fences and locks |
 //! | context switch | any number of the oldest groups leave, and another thread becomes active |
 //!
-//! Differences from the paper. The paper guesses in advance which thread is active in each context and, at each write, in which context the write
-//! leaves the buffer. Here the active thread is chosen when a context begins, and the writes that leave are chosen when a context ends. The paper
-//! requires every write to leave in one of the k contexts; here an execution may end with buffered stores, which the store buffering test needs to
-//! show its violation in two contexts. In the paper, memory arw writes memory although an older write of the same context to the same variable is
-//! still buffered, and at the end of the context the older write overwrites the newer value; here the older writes leave first. Under SC there are no
-//! buffers, and the machine is the usual context bound.
+//! Differences from CONTEXT24:
+//! * The paper guesses in advance which thread is active in each context and, at each write, in which context the write leaves the buffer. Here the
+//!   active thread is chosen when a context begins, and the writes that leave are chosen when a context ends.
+//! * The paper requires every write to leave in one of the k contexts. Here an execution may end with buffered stores; otherwise the store buffering
+//!   test would not show its violation in two contexts.
+//! * In the paper, memory arw writes memory although an older write of the same context to the same variable may still be buffered. At the end of the
+//!   context the older write then overwrites the newer value. Here the older writes leave first.
+//!
+//! Under SC there are no buffers, and the search is an ordinary context-bounded search.
 
 use fencewright_memory::{
     BufferMachine, Cell, CellId, Cells, Command, Contents, Control, Evidence, Machine, Outcome, Step,
@@ -29,9 +32,9 @@ use super::groups::{GroupedBuffers, Groups};
 /// A control state of the buffer machine, and the active thread.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ContextControl {
-    /// Locations, groups of stores, the lock.
+    /// The control state of the buffer machine: locations, groups of stores, the lock.
     pub control: Control,
-    /// The active thread.
+    /// The thread that takes steps in the present context.
     pub active: ThreadId,
 }
 
@@ -40,11 +43,11 @@ pub struct ContextControl {
 pub struct ContextStepName {
     /// The active thread.
     pub thread: ThreadId,
-    /// The action.
+    /// What the step does.
     pub what: Move,
 }
 
-/// The action of a step.
+/// What a step of the context machine does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
     /// The active thread takes an edge.
@@ -67,7 +70,7 @@ pub enum Move {
     },
 }
 
-/// A step.
+/// A step of the context machine.
 pub type ContextStep = Step<ContextStepName, ContextControl>;
 
 /// A subset of the steps of a control state.
@@ -203,7 +206,7 @@ impl Machine for Contexts<'_> {
     type Name = ContextStepName;
     type Phase = ContextPhase;
 
-    /// Any thread may be active first.
+    /// One initial control state for each thread, because any thread may be active first.
     fn initial_controls(&self) -> Vec<ContextControl> {
         let control = self.machine.initial();
         let first = |(active, _)| ContextControl { control: control.clone(), active };

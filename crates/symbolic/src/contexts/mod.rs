@@ -1,8 +1,8 @@
 //! Engine `contexts`: explores all executions with a bounded number of contexts (CONTEXT24).
 //!
-//! The engine runs the machine `Contexts` with one of the domains. `order` decides programs of the paper's fragment exactly, for unbounded values and
-//! buffers. Zones and predicates handle all other programs, where spurious paths refine the domain, as in `cegar`. The number of contexts grows from
-//! 1 on, so a violation is found with the smallest number that exhibits it.
+//! The engine runs the machine `Contexts` with one of the domains. The domain `order` decides the programs of its fragment exactly (see
+//! `domain::order`), for unbounded values and buffers. Zones and predicates handle all other programs; there, spurious paths refine the domain, as in
+//! `cegar`. The number of contexts grows from 1 on, so a violation is found with the smallest number that exhibits it.
 //!
 //! If there is no violation within the bound, the answer is `unknown`. The program is safe only if more contexts would not reach a single new state
 //! and no two stores were merged because of the bound; then engine `cegar` is run to find a certificate.
@@ -51,7 +51,7 @@ impl Default for Options {
 
 /// Maximum number of contexts by default, because more contexts are intractable.
 pub const MOST_CONTEXTS: u32 = 64;
-/// The initial clip constant of zones.
+/// The clip constant of zones before any refinement.
 const FIRST_CLIP: i32 = 2;
 
 /// Minimum time granted to `cegar` for a certificate.
@@ -154,7 +154,7 @@ struct Run<'a, 'p> {
     began: Instant,
 }
 
-/// A spurious path.
+/// A path to evidence for which no execution was found.
 struct Spurious<'s, 'a, 'p> {
     machine: &'s Relevant<'a, 'p>,
     path: &'s Counterexample<Relevant<'a, 'p>>,
@@ -223,13 +223,13 @@ impl Run<'_, '_> {
         (0..self.answers.len()).filter(is_open).collect()
     }
 
-    /// Publishes an answer at once.
+    /// Publishes an answer at once, before the run ends.
     fn tell(&self, n: usize, answer: Answer) {
         let author = Author { engine: EngineName::Contexts, work: self.report.work.clone() };
         self.task.tell(n, Early { answer, author });
     }
 
-    /// Explores the executions with the current number of contexts and with more, for the open properties.
+    /// Like `search`, for the open properties: translates between their indices and those of the task.
     fn explore<D: Domain>(&mut self, domain: &mut D) -> Ended {
         let open = self.open();
         let properties = open.iter().map(|&n| self.task.properties[n].clone()).collect();
@@ -244,7 +244,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Searches for evidence. If a spurious path requires it, `domain` is refined.
+    /// Searches for evidence, with the current number of contexts and then with more. If a spurious path requires it, replaces `domain` by a finer
+    /// one and returns `Ended::Again`.
     fn search<D: Domain>(&mut self, task: &Task<'_>, domain: &mut D) -> Ended {
         let relevance = match Relevance::new(task, self.limits) {
             Ok(relevance) => relevance,
@@ -321,7 +322,7 @@ impl Run<'_, '_> {
     }
 
     /// Called when more contexts would reach no additional states, so the open properties hold. The context machine leaves executions out, so its
-    /// states are no inductive invariant for a certificate. So engine `cegar` is run to find a certificate.
+    /// states are not an inductive invariant for a certificate. So engine `cegar` is run to find a certificate.
     fn close(&mut self) {
         let open = self.open();
         let properties = open.iter().map(|&n| self.task.properties[n].clone()).collect();

@@ -6,8 +6,8 @@
 //! * *Values that no later context can read are dropped* ([`Relevance::live`]): memory that no thread will load, and buffered stores that only their
 //!   own thread could read and that are hidden from it by a newer store.
 //! * *A context ends only directly after an observable step* ([`Relevance::ending`]): a load (which could have read another value later), a lock
-//!   operation, a store that leaves at once, or a change that a property observes. Everything that the thread does after this step can be postponed
-//!   to the start of its next context; if the thread has no further context, it is irrelevant.
+//!   operation, a store that leaves immediately, or a change that a property observes. Everything that the thread does after this step can be
+//!   postponed to the start of its next context; if the thread has no further context, it is irrelevant.
 //! * *In the last context no other thread moves* ([`Relevance::hopeless`], [`Relevance::representative`]): of the other threads, only the parts that
 //!   properties observe matter. If these parts exclude every violation, the context is not begun.
 
@@ -36,7 +36,7 @@ pub struct Ending {
     pub drained: bool,
 }
 
-/// Facts about one thread.
+/// The results of the analysis for one thread.
 struct ThreadFacts {
     /// For each location, the live registers.
     live: LiveRegisters,
@@ -53,7 +53,7 @@ struct ThreadFacts {
     observed: BTreeSet<RegisterId>,
     /// The sets of locations that properties name, numbered.
     sets: BTreeMap<Vec<LocationId>, usize>,
-    /// For each location, which of these sets are still reachable.
+    /// For each location, those of the `sets` that contain a location still reachable from it.
     reaches: Facts,
 }
 
@@ -64,7 +64,7 @@ pub struct Relevance<'p> {
     threads: Vec<ThreadFacts>,
     /// The memory cells that properties depend on.
     observed: FixedBitSet,
-    /// Whether some property is about final states.
+    /// Whether some property is a `finally`.
     finals: bool,
 }
 
@@ -89,7 +89,7 @@ impl<'p> Relevance<'p> {
         !self.observed.is_clear()
     }
 
-    /// Whether a property is about final states.
+    /// Whether some property is a `finally`.
     pub fn finals(&self) -> bool {
         self.finals
     }

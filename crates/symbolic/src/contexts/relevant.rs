@@ -42,7 +42,7 @@ pub enum Phase {
 pub struct RelevantStepName {
     /// The active thread.
     pub thread: ThreadId,
-    /// The action.
+    /// What the step does.
     pub what: Move,
     /// Whether the groups of the next active thread were merged into one.
     pub joined: bool,

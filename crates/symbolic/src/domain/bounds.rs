@@ -12,7 +12,7 @@ pub fn sum(a: i32, b: i32) -> i32 {
     if a == NONE { NONE } else { add(a, b) }
 }
 
-/// The sum of two finite bounds: [`NONE`] if it exceeds [`MOST`], and raised to minus [`MOST`] if it is less.
+/// The sum of two finite bounds, raised to minus [`MOST`] if it is less than that; [`NONE`] if it exceeds [`MOST`].
 #[inline]
 pub fn add(a: i32, b: i32) -> i32 {
     let total = i64::from(a) + i64::from(b);

@@ -15,7 +15,7 @@ use crate::examine;
 pub struct Choice {
     /// The domain; `None` means `order` where it is exact, and zones elsewhere.
     pub name: Option<DomainName>,
-    /// The clip constant of zones.
+    /// The initial clip constant of zones; ignored by other domains.
     pub clip: i32,
     /// Whether the clip constant is never refined.
     pub clip_is_fixed: bool,
@@ -28,9 +28,9 @@ pub struct Choice {
 
 /// A computation that is generic over the domain.
 pub trait WithDomain {
-    /// The result of the computation.
+    /// What the computation returns, with any domain.
     type Output;
-    /// Runs the computation.
+    /// Runs the computation with the chosen domain.
     fn run<D: Domain>(self, domain: D) -> Self::Output;
 }
 

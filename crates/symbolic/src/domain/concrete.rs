@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 
 use super::{Domain, Live, SpuriousPath};
 
-/// The values of the live cells.
+/// The values of the live cells, in their order.
 pub type Values = SmallVec<[i64; 12]>;
 
 /// Maximum number of values tried in one step.
@@ -36,7 +36,7 @@ pub struct Concrete {
 /// accesses follow.
 pub struct ConcreteTransition {
     ops: Vec<ValueOp>,
-    /// The length of the vector.
+    /// The length of the vector: the number of cells that are live before the step or accessed by it.
     size: usize,
     /// The positions in the vector of the cells that are live after the step.
     after: Vec<u32>,
@@ -56,7 +56,7 @@ const NO_RANGE: &str = "domain concrete needs a range for every `*` and for ever
 const TOO_MANY: &str = "domain concrete does not try as many values as one step can choose here";
 
 impl Concrete {
-    /// Creates the domain.
+    /// The domain before any step; it has no parameters.
     pub fn new() -> Self {
         Concrete::default()
     }

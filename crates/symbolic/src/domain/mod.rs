@@ -29,7 +29,7 @@ pub type Live = [CellId];
 
 /// An abstract domain. A state represents a set of valuations of the live cells; operations may over-approximate the exact result.
 pub trait Domain: Sized + 'static {
-    /// A set of valuations.
+    /// A representation of a set of valuations of the live cells.
     type State: Clone + Eq + std::hash::Hash + Send;
     /// The commands of a step, prepared for the cells that are live before and after it.
     type Transition: Send;

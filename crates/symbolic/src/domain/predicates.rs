@@ -73,7 +73,7 @@ pub struct Predicates {
     templates: BTreeSet<Template>,
     /// Whether templates are never added.
     fixed: bool,
-    /// Cached answers of the solver.
+    /// Cached answers of the solver to `Question`s.
     cache: RefCell<FxHashMap<Question, bool>>,
     /// Cached vocabularies, one for each set of live cells. Many steps share few such sets.
     vocabularies: RefCell<FxHashMap<Box<Live>, Arc<Vocabulary>>>,
@@ -81,10 +81,10 @@ pub struct Predicates {
     budget: Budget,
 }
 
-/// Maximum number of cached answers.
+/// Maximum number of cached answers of the solver; the cache is cleared when it is full.
 const MOST_REMEMBERED: usize = 200_000;
 
-/// Maximum number of predicates in cached vocabularies.
+/// Maximum number of cached vocabularies times the size of the newest one; beyond it, the cache is cleared.
 const MOST_PREDICATES: usize = 1_000_000;
 
 /// The predicates over one set of live cells, in a fixed order.
@@ -93,7 +93,7 @@ struct Vocabulary {
     linear: Vec<Linear>,
     /// The same predicates as bounds of a matrix.
     bounds: Vec<Predicate>,
-    /// The variables of the matrix.
+    /// The variables of the matrix: index i + 1 of the matrix is variable i of this list, and index 0 is the constant 0.
     variables: Vec<CellId>,
 }
 
@@ -103,11 +103,11 @@ type Question = (Vec<Linear>, Option<Linear>);
 /// The predicates that hold, by their positions in the vocabulary of the live cells.
 pub type Known = FixedBitSet;
 
-/// A step on predicates.
+/// A step prepared for predicates.
 pub struct PredicateTransition {
     /// The vocabulary before the step. Its variables are the first ones of the matrix.
     before: Arc<Vocabulary>,
-    /// The dimension of the matrix.
+    /// The dimension of the matrix: the number of cells that some branch mentions, plus 1.
     size: usize,
     ways: Vec<Prepared>,
     after: usize,
@@ -120,7 +120,7 @@ enum Predicate {
     Difference(usize, usize, i32),
     /// Any other linear constraint; the solver handles it.
     General(Linear),
-    /// Constant truth value.
+    /// A constraint without cells, which is true or false.
     Constant(bool),
     /// A conjunction: the instances of a predicate for all values that its summary cells may stand for.
     All(Vec<Predicate>),
@@ -142,7 +142,7 @@ impl Predicates {
         Predicates { templates, fixed, budget, ..Predicates::default() }
     }
 
-    /// The vocabulary over these cells.
+    /// The vocabulary over these cells, from the cache if possible.
     fn vocabulary(&self, live: &Live) -> Arc<Vocabulary> {
         let mut known = self.vocabularies.borrow_mut();
         if let Some(vocabulary) = known.get(live) {
@@ -305,7 +305,7 @@ impl Domain for Predicates {
         Some(format!("{} predicates", self.templates.len()))
     }
 
-    /// Adds the templates of the interpolants.
+    /// Adds the templates of the interpolants, unless the templates are fixed.
     fn refine(&self, path: &mut dyn SpuriousPath<Self>) -> Result<Self, String> {
         if self.fixed {
             return Err("it takes more predicates, and those of the file are all there are".into());
@@ -329,9 +329,9 @@ impl Domain for Predicates {
 
 /// The result of symbolic execution of simple commands, in terms of the values before the commands. Unknown values are fresh variables.
 pub struct Executed {
-    /// The assumptions.
+    /// The assumptions, each a form that is at most 0.
     pub assumed: Vec<Linear>,
-    /// The changed cells.
+    /// The values of the changed cells.
     pub values: Values,
     /// The variables that stand for one of the values that a summary cell had before the commands, each with the summary cell.
     copies: Vec<(CellId, CellId)>,

@@ -23,7 +23,7 @@ pub struct Residue {
 }
 
 impl Residue {
-    /// Nothing is known.
+    /// The residue of a value about which nothing is known.
     pub const ANY: Residue = Residue { modulus: 1, rest: 0 };
 
     /// The residue of a number.
@@ -132,7 +132,7 @@ pub fn common_multiple(a: i64, b: i64) -> i64 {
 /// The effect of a step on residues, for each branch through its commands.
 #[derive(Debug)]
 pub struct ResidueStep {
-    /// All residues are computed modulo this number.
+    /// All residues are computed modulo this number, the least common multiple of the moduli of the step unless that is too large.
     modulus: i64,
     /// The number of cells that the step accesses.
     cells: usize,
@@ -405,7 +405,7 @@ fn asked(op: BinaryOp, constant: i64) -> Option<i64> {
     (2..=MOST).contains(&modulus).then_some(modulus)
 }
 
-/// Calls `visit` on both sides of every equation in a condition.
+/// Calls `visit` on both sides of every comparison by `==` or `!=` in a condition.
 fn equations<L>(e: &Expr<L>, visit: &mut impl FnMut(&Expr<L>, &Expr<L>)) {
     match e {
         Expr::Binary(BinaryOp::Eq | BinaryOp::Ne, left, right) => visit(left, right),

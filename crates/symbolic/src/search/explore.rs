@@ -22,7 +22,7 @@ use smallvec::SmallVec;
 use super::live::known_at_first;
 use crate::domain::{Domain, kept};
 
-/// A running search.
+/// The state of a search: control states, nodes and prepared steps.
 pub struct Search<'a, M: Machine, D: Domain> {
     machine: &'a M,
     properties: &'a [Property],
@@ -31,7 +31,7 @@ pub struct Search<'a, M: Machine, D: Domain> {
     /// The contents of the machine's cells.
     contents: Vec<Contents>,
     controls: Vec<ControlNode<M::Control, M::Phase, D::Transition>>,
-    /// Index of the control states by hash.
+    /// The indices of the control states, by the hash of the control state.
     numbers: HashTable<u32>,
     steps: Vec<Prepared<M::Name, D::Transition>>,
     nodes: Vec<Node<D::State>>,
@@ -45,7 +45,7 @@ pub struct Search<'a, M: Machine, D: Domain> {
     unmodelled: Option<Unmodelled>,
 }
 
-/// Why some reachable states may be missing.
+/// Why some reachable states may be missing from a search that has ended.
 #[derive(Clone, Debug)]
 pub enum Unmodelled {
     /// A step may lead to a state that the machine does not represent.
@@ -54,7 +54,7 @@ pub enum Unmodelled {
     Domain(Reason),
 }
 
-/// A control state that was reached.
+/// A control state that was reached, with everything computed for it.
 struct ControlNode<C, P, T> {
     control: C,
     live: Vec<CellId>,
@@ -110,7 +110,7 @@ pub struct Finding {
     pub case: u32,
 }
 
-/// A step of a machine.
+/// The type of the steps of a machine.
 pub type StepOf<M> = Step<<M as Machine>::Name, <M as Machine>::Control>;
 
 /// A reachable control state.
@@ -326,7 +326,7 @@ impl<'a, M: Machine, D: Domain> Search<'a, M, D> {
                         }
                     }
                 }
-                // A step to a state that the machine does not represent is no violation; the search continues, because there may be a violation
+                // A step to a state that the machine does not represent is not a violation; the search continues, because there may be a violation
                 // elsewhere.
                 Err((what, span)) if !successors.is_empty() => {
                     self.unmodelled.get_or_insert(Unmodelled::Machine(what, span));

@@ -1,7 +1,7 @@
 //! Reachability over control x data: Algorithm 1 of FENCES12, with subsumption.
 //!
-//! For each control state, the paper keeps one growing disjunction of formulas. Here it is a list of domain states none of which covers another: a
-//! new state is dropped if a stored one covers it, and otherwise replaces those that it covers.
+//! For each control state, FENCES12 keeps one growing disjunction of formulas. Here it is a list of domain states, none of which covers another: a
+//! new state is dropped if a stored one covers it; otherwise it replaces the stored states that it covers.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -33,7 +33,7 @@ pub struct Reach<'a, M: Machine<Phase = ()>, D: Domain> {
     findings: Vec<Finding>,
 }
 
-/// Why a search stops early.
+/// Why the search stops before its queue is empty.
 enum Stop {
     Evidence(Finding),
     Limit(Reason),
@@ -52,7 +52,7 @@ impl<'a, M: Machine<Phase = ()>, D: Domain> Reach<'a, M, D> {
         Reach { search, order: Order::BreadthFirst, queue: VecDeque::new(), findings: Vec::new() }
     }
 
-    /// Sets the search order.
+    /// The same search in this order; the default is breadth first.
     pub fn in_order(mut self, order: Order) -> Self {
         self.order = order;
         self

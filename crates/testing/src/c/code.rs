@@ -217,7 +217,7 @@ impl Writer<'_> {
         if self.recursive && self.random.one_in(2) {
             return self.locked_twice();
         }
-        // The block may lock the mutex again, which blocks the thread for ever in both languages.
+        // The block may lock the mutex again, which blocks the thread forever in both languages.
         let (fw, c) = self.inner(depth);
         self.both(
             &format!("lock m0;\n{fw}unlock m0;"),

@@ -19,7 +19,7 @@ use fencewright_generate::Random;
 use cells::{Cell, State};
 use values::{Kind, Value};
 
-/// A program in two languages.
+/// A program in two languages, with the same verdicts under every memory model.
 #[derive(Clone, Debug)]
 pub struct Pair {
     /// The `.fw` text. Its properties together state what the asserts of the C program check.
@@ -68,7 +68,7 @@ impl Shape {
     }
 }
 
-/// Writes the two texts.
+/// Writes the two texts of a program together, statement by statement.
 struct Writer<'r> {
     random: &'r mut Random,
     cells: Vec<Cell>,
@@ -89,7 +89,7 @@ struct Writer<'r> {
     c: String,
 }
 
-/// A random program.
+/// A random program in two languages.
 pub fn pair(random: &mut Random) -> Pair {
     let (mut cells, state) = cells::cells(random);
     let mutexes = usize::from(random.one_in(3));
@@ -250,7 +250,7 @@ impl Writer<'_> {
         text
     }
 
-    /// A register in C.
+    /// The C expression for a register of the current thread.
     fn register(&mut self, number: usize) -> String {
         match self.registers {
             Registers::Locals => format!("r{number}"),

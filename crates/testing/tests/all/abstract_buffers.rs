@@ -1,5 +1,5 @@
 //! The machines with abstract store buffers (THESIS16 s. 3.2): the simulation invariants with respect to the exact machine, the inclusions between
-//! their reachable states, and the claims of the thesis about its examples.
+//! their reachable states, and the claims of THESIS16 about its examples.
 //!
 //! Runs thousands of random programs by default; `FENCEWRIGHT_PROGRAMS=N` runs N.
 
@@ -39,7 +39,7 @@ fn partials(most: usize) -> impl Iterator<Item = Abstraction> {
     (0..=most).flat_map(both)
 }
 
-// Tests of the simulation: invariants I-7 to I-15 of the thesis.
+// Tests of the simulation: invariants I-7 to I-15 of THESIS16.
 
 /// The stores of an exact buffer, oldest first; optionally only those to one memory cell.
 fn stores(buffer: &[Buffered], of: Option<u32>) -> Vec<(u32, i64)> {
@@ -65,9 +65,9 @@ fn forgotten(counts: Counts, stores: &[(u32, i64)]) -> BTreeMap<u32, Values> {
     rest
 }
 
-/// Invariants I-9, I-12 and I-15: the exact buffer consists of the stores in the queue and of other stores, which follow those of the queue if the oldest are
-/// kept and precede them if the newest are kept. The multisets contain the values of the other stores, with the same last values. Under PSO this holds for
-/// the stores to each memory cell.
+/// Invariants I-9, I-12 and I-15: the exact buffer consists of the stores in the queue and of other stores, which follow those of the queue if the
+/// oldest are kept and precede them if the newest are kept. The multisets contain the values of the other stores, with the same last values. Under
+/// PSO this holds for the stores to each memory cell.
 fn represents(machine: &AbstractMachine<'_>, buffer: &Buffer, exact: &[Buffered]) -> bool {
     let Abstraction { k, kept, counts } = machine.abstraction;
     let cells = machine.reference.program.cells() as u32;
@@ -272,7 +272,7 @@ fn machines_that_forget_more_reach_more() {
     println!("{table}");
 }
 
-// The examples of the thesis.
+// The examples of THESIS16.
 
 fn example(name: &str) -> Program {
     let path = format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"));

@@ -1,5 +1,5 @@
-//! Compares the analysis of operations that may fault with the reference semantics, which defines faults independently, on random edges of random programs
-//! in random states.
+//! Compares the analysis of operations that may fault with the reference semantics, which defines faults independently, on random edges of random
+//! programs in random states.
 
 use fencewright_program::{
     Action, Address, Edge, EdgeId, EventKind, Expr, Init, LocationId, MemoryModel, Numbers, Op, Program,

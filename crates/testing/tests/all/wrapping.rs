@@ -13,7 +13,8 @@ fn value(random: &mut Random) -> i64 {
     }
 }
 
-/// A random expression of sums, differences, products and bit operations, with its value. It has at most one product, so that 128 bits are sufficient.
+/// A random expression of sums, differences, products and bit operations, with its value. It has at most one product, so that 128 bits are
+/// sufficient.
 fn sum(random: &mut Random, depth: usize) -> (Expr<()>, i128) {
     if depth == 0 {
         let value = value(random);

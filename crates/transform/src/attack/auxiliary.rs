@@ -139,7 +139,7 @@ pub fn is(flag: Address, value: i64, scratch: RegisterId) -> Vec<Op> {
     vec![Op::Load(scratch, flag), Op::Assume(equal)]
 }
 
-/// The address of a scalar.
+/// The address of a variable that is not an array.
 pub fn scalar(variable: VariableId) -> Address {
     Address { variable, index: None }
 }

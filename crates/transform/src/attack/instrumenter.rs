@@ -16,7 +16,7 @@ use super::{Attack, Known, Notion, Origin, Unsupported};
 pub enum CopiedLocation {
     /// Outside the cone.
     Plain(LocationId),
-    /// In the cone.
+    /// In the cone: the accesses of the thread are recorded.
     Cone(LocationId),
     /// At the edge that takes the lock for a section that has to conflict with the cone.
     Gate(Meeting, EdgeId),
@@ -34,7 +34,7 @@ pub enum CopiedLocation {
 /// section, or with a load of a cell that the cone had stored to. The index of an array element is in a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Meeting {
-    /// The variable.
+    /// The variable of the two conflicting accesses.
     pub variable: VariableId,
     /// Whether the conflicting access is a store.
     pub stores: bool,
@@ -46,7 +46,7 @@ pub struct Instrumenter<'a> {
     pub program: &'a Program,
     /// The notion of robustness.
     pub notion: Notion,
-    /// The thread.
+    /// The thread that is instrumented.
     pub id: ThreadId,
     /// Its original code.
     pub code: &'a Thread,

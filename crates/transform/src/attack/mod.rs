@@ -72,7 +72,7 @@ impl Notion {
 pub struct Attack {
     /// The attacker.
     pub thread: ThreadId,
-    /// Its store.
+    /// The attacker's store that is delayed.
     pub store: EdgeId,
     /// Its load: an edge with a load, or a snapshot with loads.
     pub load: EdgeId,
@@ -81,7 +81,7 @@ pub struct Attack {
 /// The edge of the original program that an edge of an instrumented program was made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// This edge, not taken while the attacker delays. If it stores, the store reaches memory at once.
+    /// This edge, not taken while the attacker delays. If it stores, the store reaches memory immediately.
     Edge(EdgeId),
     /// This edge, taken by the attacker while it delays its stores.
     Delaying(EdgeId),
@@ -95,7 +95,7 @@ pub struct Instrumented {
     /// The program, to be run under SC. Its n-th property is violated if and only if the n-th attack succeeds; the last property, [`ROBUST`], if and
     /// only if any attack does. The variables, registers and threads of the original program come first.
     pub program: Program,
-    /// The attacks.
+    /// The attacks, in the order of their properties.
     pub attacks: Vec<Attack>,
     /// For each thread, the origins of its edges.
     pub origins: Vec<Vec<Origin>>,

@@ -170,7 +170,7 @@ impl Extended {
     }
 
     /// Translates an execution of this program under SC to an execution of the original program under TSO: where this program writes memory, the
-    /// store of the original program leaves the buffer. `None` if the trace is no such execution.
+    /// store of the original program leaves the buffer. `None` if the trace is not such an execution.
     pub fn trace(&self, original: &Program, trace: &Trace) -> Option<Trace> {
         let reference = Reference::new(&self.program, MemoryModel::Sc);
         let mut state = reference.initial(trace.registers.clone(), trace.memory.clone())?;

@@ -13,7 +13,6 @@ use fencewright_transform::separated::stores_are_separated;
 
 const MOST_STATES: usize = 1_000;
 
-/// A state without its barriers.
 fn without_barriers(state: &State) -> State {
     let mut state = state.clone();
     state.buffers.iter_mut().for_each(|buffer| buffer.retain(|entry| *entry != Buffered::Barrier));

@@ -53,7 +53,7 @@ pub struct FinalStates {
     missing: Option<Doubt>,
     contradicted: bool,
     checked: bool,
-    /// Statistics of the search.
+    /// Statistics of the search for final states.
     pub statistics: Work,
     quantifier: Quantifier,
 }

@@ -8,7 +8,7 @@ use fencewright_program::{Property, Replayed, Span};
 
 use crate::task::{EngineName, Reason, Tried, Work};
 
-/// The verdict about a property.
+/// The verdict about a property under one memory model.
 #[derive(Clone, Debug)]
 pub enum Verdict {
     /// The property holds.
@@ -32,7 +32,7 @@ pub enum Evidence {
     Certified(Arc<Certificate>),
     /// A certificate that was not checked.
     Unchecked(Arc<Certificate>),
-    /// Only the answer of the engine.
+    /// Only the answer of the engine, which was not confirmed.
     Engine,
     /// There is no verdict.
     None,
@@ -45,8 +45,8 @@ pub struct Checked {
     pub(super) evidence: Evidence,
     /// The engine that gave the answer.
     pub engine: EngineName,
-    /// Whether the violating execution, with every store written to memory at once, is also a violation under SC. If so, no fence can help (FENCES12
-    /// s. 7, case 1). If not, another violating execution may still be a violation under SC.
+    /// Whether the violating execution, with every store written to memory immediately, is also a violation under SC. If so, no fence can help
+    /// (FENCES12 s. 7, case 1). If not, another violating execution may still be a violation under SC.
     pub happens_under_sc: bool,
     /// The property that the verdict is about.
     pub property: Property,
@@ -54,7 +54,7 @@ pub struct Checked {
     pub seconds: f64,
     /// Seconds that the confirmation took.
     pub check_seconds: f64,
-    /// Statistics of this engine alone.
+    /// Statistics of that engine alone.
     pub work: Work,
     /// If the verdict is `Unknown`: a sentence for each buffer or value that grew without bound, with its place in the source.
     pub growth: Vec<(String, Option<Span>)>,
@@ -63,7 +63,7 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// The verdict.
+    /// The verdict: safe, unsafe, or unknown with a reason.
     pub fn verdict(&self) -> &Verdict {
         &self.verdict
     }
@@ -126,7 +126,7 @@ pub struct Checks {
 /// How answers without a trace are confirmed.
 #[derive(Clone, Copy, Debug)]
 pub struct Confirm {
-    /// Whether certificates are checked.
+    /// Whether certificates are checked; if not, they are reported as unchecked.
     pub certificates: bool,
     /// Limits for exploring the reference semantics, for answers without a certificate; `None` to skip it.
     pub exploration: Option<Exploration>,
@@ -157,7 +157,7 @@ impl Default for Confirm {
 }
 
 impl Confirm {
-    /// No confirmation.
+    /// No confirmation of answers without a trace; traces are replayed in any case.
     pub const NOTHING: Confirm = Confirm { certificates: false, exploration: None };
 
     /// These settings, but without an exploration of states if the engine has stored more states than the exploration may. The reference semantics

@@ -13,7 +13,7 @@ use super::fences::Fence;
 /// The advice for unsupported assembly.
 const INSTEAD: &str = "use `atomic_thread_fence`, `__sync_synchronize` or an operation of <stdatomic.h>";
 
-/// An instruction.
+/// One instruction of an assembly template: its mnemonic, its operands as text, and whether it has a `lock` prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Instruction {
     name: String,

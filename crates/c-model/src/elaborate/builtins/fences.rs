@@ -22,7 +22,7 @@ pub(super) enum Fence {
     Described,
 }
 
-/// The fence of a function, by its name; `None` if the function is no fence.
+/// The fence of a function, by its name; `None` if the function is not a fence.
 pub(super) fn named(name: &str) -> Option<Fence> {
     Some(match name {
         "atomic_thread_fence" | "__atomic_thread_fence" | "__c11_atomic_thread_fence" => Fence::Ordered,

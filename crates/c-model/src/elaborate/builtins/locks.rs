@@ -372,7 +372,7 @@ impl Elaborator<'_> {
         numbers::binary(self, Operator::NotEqual, Arithmetic::INT, held.clone(), Operand::number(from))
     }
 
-    /// Destroys a lock.
+    /// Destroys a lock: asserts that the lock is free and was not destroyed before, and writes `DESTROYED` to it.
     fn destroy(&mut self, kind: Kind, lock: &Target, span: Span) -> Result<()> {
         self.destroying(span, |this| {
             let held = this.read(lock, span)?;

@@ -142,7 +142,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The value of an argument.
+    /// Evaluates the argument with this number.
     fn argument_value(&mut self, call: BuiltinCall, number: usize) -> Result<Operand> {
         let argument = self.argument(call, number)?;
         self.value(argument)
@@ -262,11 +262,11 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// A conditional read-modify-write: a load, and an atomic step, which drains the buffer, only if the loaded value satisfies the condition. The
-    /// atomic step reads and tests again. `new` returns, for an old value, the condition of the write and the new value. The result is the old value.
+    /// A conditional read-modify-write: a load and, if the loaded value satisfies the condition, an atomic step, which drains the buffer. The atomic
+    /// step reads and tests again. `new` returns, for an old value, the condition of the write and the new value. The result is the old value.
     ///
-    /// With `Options::accesses_only` the whole call is one event: a guess selects either the atomic step, or a load that must see a value for which
-    /// nothing is written.
+    /// With `Options::accesses_only` the whole call is one event: a nondeterministic choice selects either the atomic step, or a load that must see a
+    /// value for which nothing is written.
     fn looking_update(
         &mut self,
         place: &Target,
@@ -330,8 +330,9 @@ impl Elaborator<'_> {
         Ok(seen)
     }
 
-    /// If only accesses matter, returns a nondeterministic value that selects the event of a call: its atomic step, or a load of a value for which no
-    /// atomic step is needed. Otherwise returns `None`: the call performs the load before the atomic step, which would be an additional access.
+    /// With `Options::accesses_only`, returns a nondeterministic value that selects the only event of a conditional call: its atomic step, or a load
+    /// of a value for which the atomic step is not needed. Otherwise returns `None`: the caller then emits the load and, if the loaded value requires
+    /// it, the atomic step, so the call may be two events.
     fn guess(&mut self, span: Span) -> Option<Operand> {
         let guesses = self.options.accesses_only && !self.executing();
         guesses.then(|| self.any("does", &int(), (0, 1), span))
@@ -349,7 +350,6 @@ impl Elaborator<'_> {
     }
 }
 
-/// The type `int`.
 fn int() -> Type {
     Type { kind: TypeKind::Integer(Arithmetic::INT), atomic: false, volatile: false }
 }

@@ -249,7 +249,7 @@ impl Elaborator<'_> {
         numbers::binary(self, Operator::Equal, Arithmetic::INT, state, Operand::number(ABANDONED))
     }
 
-    /// Guesses whether this thread waits for ever, because no signal comes before the condition variable is destroyed.
+    /// Guesses whether this thread waits forever, because no signal comes before the condition variable is destroyed.
     fn wait_abandoned(&mut self, state: &Target, mutex: &Target, span: Span) -> Result<()> {
         let for_ever = self.any("abandoned", &int(), (0, 1), span);
         let waits = |this: &mut Self| {

@@ -30,13 +30,14 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Records the contents of all objects as initial values. Called only at points where all writes leave the buffer before another thread can read.
+    /// Records the contents of all objects as initial values, where the writes of `main` so far certainly leave its buffer before another thread can
+    /// read.
     pub(in super::super) fn keep_initial(&mut self) {
         self.unwritten.clear();
         self.take_down();
     }
 
-    /// Records the contents of all objects as initial values.
+    /// Records the known contents of all objects as initial values.
     pub(super) fn take_down(&mut self) {
         let objects = std::mem::take(&mut self.writer.env.objects);
         for (object, contents) in &objects {

@@ -43,7 +43,8 @@ impl Browser {
         let (input, output) = (directory.path().join("to"), directory.path().join("from"));
         let made = Command::new("mkfifo").args([&input, &output]).status();
         assert!(made.expect("mkfifo can be run").success());
-        // Chromium reads from descriptor 3 and writes to 4. Opening a pipe waits for the other end, so both processes open the pipes in the same order.
+        // Chromium reads from descriptor 3 and writes to 4. Opening a pipe waits for the other end, so both processes open the pipes in the same
+        // order.
         let script = "exec \"$0\" --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
                       --disable-background-networking --disable-component-update --disable-sync --disable-dev-shm-usage \
                       --user-data-dir=\"$1/profile\" --remote-debugging-pipe 3<\"$1/to\" 4>\"$1/from\"";

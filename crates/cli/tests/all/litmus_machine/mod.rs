@@ -1,5 +1,5 @@
-//! Random litmus tests, compared with a second interpreter of x86 that shares no code with the tool: registers have 64 bits, flags are computed from bits, and
-//! stores wait in a buffer.
+//! Random litmus tests, compared with a second interpreter of x86 that shares no code with the tool: registers have 64 bits, flags are computed from
+//! bits, and stores wait in a buffer.
 
 mod generate;
 mod machine;

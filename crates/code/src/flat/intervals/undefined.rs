@@ -112,8 +112,8 @@ impl Intervals<'_> {
         }
     }
 
-    /// Splits an update or await whose result may be undefined and is used at once, so that a check fits between the read and the use. Returns the
-    /// statement to insert after it.
+    /// Splits an update or await whose result may be undefined and is used immediately, so that a check fits between the read and the use. Returns
+    /// the statement to insert after it.
     pub(super) fn prepare(&self, statement: &mut Step, state: &State) -> Option<Step> {
         let span = statement.span;
         let step = |kind| Step { kind, span };

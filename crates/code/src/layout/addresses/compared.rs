@@ -171,8 +171,8 @@ impl Resolver<'_> {
         Term::binary(BinaryOp::Ne, plain, swapped)
     }
 
-    /// Compares the numbers of two pointers. If the class has no computed numbers, tags or negative constants, all its numbers are natural, which
-    /// decides some comparisons.
+    /// Compares the numbers of two pointers. If the class has no computed numbers, no tags, no negative constants and no results of `container_of`
+    /// outside of structures, all its numbers are natural, which decides some comparisons.
     pub(super) fn as_numbers(&self, class: usize, op: BinaryOp, x: &Term, y: &Term) -> Term {
         let of = &self.layout.classes[class];
         let natural = !of.strangers.computed

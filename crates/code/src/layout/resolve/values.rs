@@ -72,7 +72,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The address of a place.
+    /// The address of a place as a term; for a path that starts at a null pointer, the offset of the part.
     fn address(&mut self, place: &Location) -> Term {
         let Some(resolved) = self.place(place, false) else { return Term::Number(0) };
         let address = resolved.number.times(self.layout.classes[resolved.class].scale);

@@ -33,10 +33,10 @@ const MOST_STEPS: u64 = 100_000_000;
 /// Maximum number of pairs of a thread and a memory cell for which slices are computed.
 const MOST_ACCESSES: usize = 1 << 22;
 
-/// A question about a property.
+/// A question about a property: whether it holds of a slice or of the whole program.
 #[derive(Debug)]
 struct Question {
-    /// The index of the property.
+    /// The index of the property in the task.
     property: usize,
     /// The index of the slice in [`Sliced::slices`]; `None` for the whole program.
     slice: Option<usize>,
@@ -278,7 +278,7 @@ fn closure(program: &Program, concern: &Concern, accesses: &[Accesses]) -> Vec<T
     (0..kept.len()).filter(|&t| kept[t]).map(|t| ThreadId(t as u32)).collect()
 }
 
-/// Collects early answers to the questions.
+/// Collects early answers to the questions, and passes on those that decide a property.
 impl Listener for Sliced<'_> {
     fn hear(&self, question: usize, early: Early) {
         self.learn(question, &early.answer);
@@ -305,7 +305,7 @@ impl Listener for Sliced<'_> {
     }
 }
 
-/// A question about a slice.
+/// The facts about a question that a member needs to translate its answer.
 #[derive(Clone, Debug)]
 struct Asked {
     /// The isomorphic slices that the answer covers; the first one is checked.

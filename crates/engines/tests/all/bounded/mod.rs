@@ -15,7 +15,7 @@ use fencewright_program::{
     Action, Init, MemoryModel, Numbers, Op, Program, Property, PropertyKind, Range, ThreadId,
 };
 
-/// Maximum number of contexts.
+/// Maximum number of contexts up to which plain search is compared with the engine.
 pub const MOST: u32 = 6;
 
 /// Whether a state is evidence about a property.
@@ -31,8 +31,8 @@ fn decides(reference: &Reference<'_>, state: &State, property: &Property) -> boo
     }
 }
 
-/// For each property, the least number of contexts of an execution that is evidence about it (the inner `None` if there is none), by plain search; `None` if
-/// there are too many states.
+/// For each property, the least number of contexts of an execution that is evidence about it (the inner `None` if there is none), by plain search;
+/// `None` if there are too many states.
 pub fn least(program: &Program, model: MemoryModel, limit: usize) -> Option<Vec<Option<u32>>> {
     let reference = Reference::new(program, model);
     let mut found = vec![None; program.properties.len()];
@@ -109,15 +109,15 @@ fn is_unsure(reason: &Reason, least: Option<u32>) -> bool {
 /// The numbers of answers of each kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Count {
-    /// Programs.
+    /// Number of programs compared.
     pub programs: usize,
-    /// Evidence was found.
+    /// Number of properties for which evidence was found.
     pub found: usize,
-    /// No evidence within the bound.
+    /// Number of properties without evidence within the bound.
     pub none: usize,
-    /// Proofs.
+    /// Number of properties that were proved.
     pub safe: usize,
-    /// No answer.
+    /// Number of properties without an answer.
     pub unsure: usize,
 }
 
@@ -133,8 +133,8 @@ impl std::iter::Sum for Count {
     }
 }
 
-/// Compares the engine with plain search on all properties of a program, checked one by one or together. `bounded` is the program with each choice restricted
-/// to sufficiently many values.
+/// Compares the engine with plain search on all properties of a program, checked one by one or together. `bounded` is the program with each choice
+/// restricted to sufficiently many values.
 pub fn agree(
     about: &str,
     [program, bounded]: [&Program; 2],

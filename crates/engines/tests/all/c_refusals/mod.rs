@@ -1,6 +1,6 @@
-//! Tests of refusals: C programs are mutated at random, so that they contain unsupported or invalid code. Loading has to end without a panic, with a program or
-//! with an error that has a position. It has to end within a time limit, or stop soon after it is asked to. Accepted programs are checked, printed and
-//! searched for races.
+//! Tests of refusals: C programs are mutated at random, so that they contain unsupported or invalid code. Loading has to end without a panic, with a
+//! program or with an error that has a position. It has to end within a time limit, or stop soon after it is asked to. Accepted programs are checked,
+//! printed and searched for races.
 //!
 //! A normal run tests 1,000 programs, made from the examples and, if available, the corpora; `FENCEWRIGHT_PROGRAMS=N` tests N programs, and
 //! `FENCEWRIGHT_SEED=N` tests only the program with seed N and prints it.
@@ -215,7 +215,8 @@ impl Working {
             let working = self.0.lock().expect("nobody panics");
             for (seed, since) in &*working {
                 if since.elapsed() > PATIENCE {
-                    // The message is written directly to standard error, because the process ends here and the test harness would lose captured output.
+                    // The message is written directly to standard error, because the process ends here and the test harness would lose captured
+                    // output.
                     let _ = writeln!(std::io::stderr(), "seed {seed} hangs");
                     std::process::exit(1);
                 }

@@ -1,5 +1,5 @@
-//! Tests that the checker accepts only true certificates about summary cells. If a changed certificate is accepted, then every state on random executions of
-//! the machine, in which summary cells have sets of values, satisfies one cube of its invariant.
+//! Tests that the checker accepts only true certificates about summary cells. If a changed certificate is accepted, then every state on random
+//! executions of the machine, in which summary cells have sets of values, satisfies one cube of its invariant.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Tests that every domain over-approximates commands: if the values of cells satisfy the cube of a domain state, the values after a command satisfy the cube
-//! of *one* of the computed domain states.
+//! Tests that every domain over-approximates commands: if the values of cells satisfy the cube of a domain state, the values after a command satisfy
+//! the cube of *one* of the computed domain states.
 
 use std::collections::BTreeSet;
 
@@ -74,8 +74,8 @@ fn walk<D: Domain>(mut domain: D, random: &mut Random, arithmetic: bool, count: 
             let (a, b) = if random.one_in(2) { (0, 1) } else { (SUMMARIES.start, SUMMARIES.start + 1) };
             commands.extend(exchange(a, b, &mut next));
         }
-        // Cells may become dead if the domain keeps summaries. No machine makes a dead cell live again without an assignment to it. In domain `order` such a cell
-        // would have no position.
+        // Cells may become dead if the domain keeps summaries. No machine makes a dead cell live again without an assignment to it. In domain `order`
+        // such a cell would have no position.
         let all = ORDINARY.chain(SUMMARIES.filter(|_| keeps));
         let after: Vec<CellId> = all.filter(|_| !keeps || !random.one_in(12)).collect();
         let transition = domain.transition(&live, &commands, &after);

@@ -1,7 +1,7 @@
 //! The position of a thread in its syntax tree, and the moves of control that are not steps.
 //!
-//! A position is a path into the syntax tree: the index of the current statement in each block, from the body of the thread inwards. So loops, copies of `for`
-//! and jumps are followed on the tree itself. A position is *settled* if the statement there takes a step.
+//! A position is a path into the syntax tree: the index of the current statement in each block, from the body of the thread inwards. So loops, copies
+//! of `for` and jumps are followed on the tree itself. A position is *settled* if the statement there takes a step.
 
 use std::collections::HashMap;
 
@@ -18,8 +18,8 @@ pub struct Frame {
     copy: Option<i64>,
 }
 
-/// The frames from the body of the thread inwards. Every frame except the last is at the statement that contains the block of the next frame. The empty
-/// position is the end of the thread.
+/// The frames from the body of the thread inwards. Every frame except the last is at the statement that contains the block of the next frame. The
+/// empty position is the end of the thread.
 pub type Position = Vec<Frame>;
 
 /// The target of an assignment.
@@ -99,8 +99,8 @@ impl<'f> Code<'f> {
         }
     }
 
-    /// Follows control from `position` to a position whose statement takes a step. A cycle without a step is an empty loop, which counts as a step; its position
-    /// is the least on the cycle, so that it does not depend on where the cycle was entered.
+    /// Follows control from `position` to a position whose statement takes a step. A cycle without a step is an empty loop, which counts as a step;
+    /// its position is the least on the cycle, so that it does not depend on where the cycle was entered.
     pub fn settle(&self, mut position: Position) -> Position {
         let mut passed: Vec<Position> = Vec::new();
         while let Some(next) = self.without_step(&position) {
@@ -373,7 +373,7 @@ fn any_part(e: &Expr, such: &dyn Fn(&Place) -> bool) -> bool {
     }
 }
 
-/// The blocks of a statement.
+/// The blocks directly inside a statement, not those inside these blocks.
 pub fn inner_blocks(statement: &Statement) -> Vec<&Block> {
     match &statement.kind {
         StatementKind::Atomic(block)

@@ -6,7 +6,7 @@ use fencewright_lang::ast::*;
 
 use super::control::inner_blocks;
 
-/// The number of programs with each feature.
+/// The number of programs with each feature, by the name of the feature.
 #[derive(Default)]
 pub struct Coverage(BTreeMap<String, usize>);
 

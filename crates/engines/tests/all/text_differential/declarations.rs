@@ -47,9 +47,9 @@ pub struct Declared<'f> {
 
 pub struct Shared<'f> {
     pub name: &'f str,
-    /// The first cell.
+    /// The index of the first memory cell.
     pub first: usize,
-    /// The indices of an array.
+    /// The indices, if the variable is an array.
     pub indices: Option<Interval>,
     pub open: bool,
     pub values: Values,
@@ -67,7 +67,7 @@ pub struct Thread<'f> {
 /// A register, or an element of an array of registers.
 pub struct Register<'f> {
     pub name: &'f str,
-    /// The index in the array.
+    /// The index, if this is an element of an array.
     pub element: Option<i64>,
     pub values: Values,
     pub initial: Interval,
@@ -155,7 +155,7 @@ pub fn interval(range: &RangeExpr, named: &dyn Fn(&str) -> Option<i64>) -> Inter
     (end(&range.low), end(&range.high) - i64::from(!range.inclusive))
 }
 
-/// The indices of an array.
+/// The least and the greatest index of an array.
 fn indices(size: &ArraySize, named: &dyn Fn(&str) -> Option<i64>) -> Interval {
     match size {
         ArraySize::Length(length) => (0, constant(length, named).expect("a length is a constant") - 1),

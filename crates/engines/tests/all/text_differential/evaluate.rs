@@ -1,7 +1,7 @@
 //! Evaluation of expressions in threads, one access at a time.
 //!
-//! A thread in the middle of a statement has a log of the results of its accesses, in order. The statement is evaluated again from its start with these
-//! results. Then the evaluation needs a further access, needs a condition to be decided, or is complete.
+//! A thread in the middle of a statement has a log of the results of its accesses, in order. The statement is evaluated again from its start with
+//! these results. Then the evaluation needs a further access, needs a condition to be decided, or is complete.
 
 use fencewright_lang::ast::{Expr, ExprKind, Place};
 use fencewright_program::{BinaryOp, Numbers};
@@ -33,7 +33,7 @@ pub enum Need {
     Load(Result<usize, Trouble>),
     /// A read-modify-write operation on a cell of the shared variable with this number.
     Modify(Result<usize, Trouble>, usize, Modification),
-    /// Deciding a condition.
+    /// A step that decides a condition, or checks a computed index.
     Decide(Result<(), Trouble>),
 }
 

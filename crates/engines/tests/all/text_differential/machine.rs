@@ -1,5 +1,5 @@
-//! The second interpreter: it executes threads on the syntax tree, one event at a time, with memory, store buffers and the global lock. It was written from
-//! `docs/language.md` and shares no code with lowering or the reference semantics.
+//! The second interpreter: it executes threads on the syntax tree, one event at a time, with memory, store buffers and the global lock. It was
+//! written from `docs/language.md` and shares no code with lowering or the reference semantics.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -47,7 +47,7 @@ pub enum Incomplete {
     Limit,
 }
 
-/// The program under a memory model.
+/// The second interpreter, for one program and memory model.
 pub struct Machine<'f> {
     pub declared: &'f Declared<'f>,
     pub codes: &'f [Code<'f>],
@@ -413,8 +413,8 @@ impl<'f> Machine<'f> {
         }
     }
 
-    /// Whether `r = e` is a single step, together with its only access. A loaded value is written in a separate step if it may wrap around to the type of the
-    /// register. The result of a read-modify-write operation is written in a separate step if the register has a range or a type.
+    /// Whether `r = e` is a single step, together with its only access. A loaded value is written in a separate step if it may wrap around to the
+    /// type of the register. The result of a read-modify-write operation is written in a separate step if the register has a range or a type.
     fn is_one_access(&self, t: usize, position: &Position, register: usize, e: &Expr) -> bool {
         let values = self.codes[t].thread.registers[register].values;
         match &e.kind {

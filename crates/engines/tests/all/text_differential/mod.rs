@@ -1,9 +1,9 @@
-//! Differential test of the language: random syntax trees are printed, parsed and lowered. Their observable behaviour on the reference semantics and with the
-//! explicit engine is compared with a second interpreter, which executes the syntax tree itself. Moving statements into procedures must not change the
-//! behaviour.
+//! Differential test of the language: random syntax trees are printed, parsed and lowered. Their observable behaviour on the reference semantics and
+//! with the explicit engine is compared with a second interpreter, which executes the syntax tree itself. Moving statements into procedures must not
+//! change the behaviour.
 //!
-//! A normal run tests 2,000 programs under all memory models; with `FENCEWRIGHT_LONG_TESTS=1`, 200,000 are tested. A difference is shown with the seed and a
-//! minimised program; `FENCEWRIGHT_SEED=N` tests only the program with seed N.
+//! A normal run tests 2,000 programs under all memory models; with `FENCEWRIGHT_LONG_TESTS=1`, 200,000 are tested. A difference is shown with the
+//! seed and a minimised program; `FENCEWRIGHT_SEED=N` tests only the program with seed N.
 
 mod blocking;
 mod control;
@@ -82,7 +82,8 @@ fn compare(
         (_, Observed::TooLarge) => return Ok(Outcome::TooLarge),
         (Observed::Limit, Observed::Limit) => return Ok(Outcome::Limit),
         (Observed::Limit, _) => return Err("a limit is met in the lowered program only".into()),
-        // A wrapping operation needs only the low bits of its operand. So it may have a value in the lowered program although the operand does not fit 64 bits.
+        // A wrapping operation needs only the low bits of its operand. So it may have a value in the lowered program although the operand does not
+        // fit 64 bits.
         (_, Observed::Limit) if text_has_types(&generated.file) => return Ok(Outcome::TooLarge),
         (_, Observed::Limit) => return Err("a limit is met in the text only".into()),
         (_, Observed::All { views, finals, verdicts }) => (views, finals, verdicts),

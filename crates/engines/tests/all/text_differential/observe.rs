@@ -32,7 +32,7 @@ pub enum Observed {
         /// Whether each property holds, by name; `None` if that cannot be computed.
         verdicts: BTreeMap<String, Option<bool>>,
     },
-    /// A limit of explicit computation was reached.
+    /// A value did not fit 64 bits, or an access was outside the modelled part of an open array.
     Limit,
     TooLarge,
 }
@@ -58,7 +58,7 @@ fn bits<'l>(all: &[String], at: impl Iterator<Item = &'l str>) -> u64 {
     at.filter_map(|label| all.iter().position(|l| l == label)).fold(0, |bits, n| bits | 1 << n)
 }
 
-/// A view as text.
+/// A view as text, for messages.
 pub fn describe(view: &View, labels: &[String]) -> String {
     let thread = |(bits, registers): &(u64, Vec<i64>)| {
         let named = labels.iter().enumerate().filter(|(n, _)| bits & 1 << n != 0).map(|(_, l)| l.as_str());

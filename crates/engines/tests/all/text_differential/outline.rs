@@ -40,8 +40,8 @@ struct Outliner<'r> {
 }
 
 impl Outliner<'_> {
-    /// Moves some statements of a block into procedures. With `shares`, the first statement has the same control location as the enclosing statement; it is not
-    /// moved, because a call would have a separate location.
+    /// Moves some statements of a block into procedures. With `shares`, the first statement has the same control location as the enclosing statement;
+    /// it is not moved, because a call would have a separate location.
     fn block(&mut self, block: &mut Block, shares: bool) {
         let mut is_first = shares;
         for statement in &mut block.statements {

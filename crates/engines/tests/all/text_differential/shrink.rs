@@ -17,7 +17,7 @@ pub fn shrink(generated: &Generated, fails: &dyn Fn(&Generated) -> bool) -> Gene
     smallest
 }
 
-/// The file without its `number`-th part.
+/// The program without its `number`-th part; `None` if it has fewer parts.
 fn reduction(generated: &Generated, number: usize) -> Option<Generated> {
     let mut smaller = generated.clone();
     let mut left = number;

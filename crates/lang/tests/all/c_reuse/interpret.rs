@@ -1,7 +1,7 @@
 //! An interpreter for these programs: explores all interleavings, with all choices of the allocator and all orders of addresses.
 //!
-//! Memory is a list of blocks. An allocation returns any free block, or a new one; a pointer is the index of a block. The interpreter shares no code with the
-//! translation of C.
+//! Memory is a list of blocks. An allocation returns any free block, or a new one; a pointer is the index of a block. The interpreter shares no code
+//! with the translation of C.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,5 @@
-//! Reuse of freed memory: random C programs with `malloc`, `free`, comparisons of pointers and two threads. Their verdicts are compared with those of an interpreter
-//! whose memory is only a list of blocks that an allocation may return ([`interpret`]).
+//! Reuse of freed memory: random C programs with `malloc`, `free`, comparisons of pointers and two threads. Their verdicts are compared with those of
+//! an interpreter whose memory is only a list of blocks that an allocation may return ([`interpret`]).
 //!
 //! `FENCEWRIGHT_PROGRAMS=N` sets the number of programs; `FENCEWRIGHT_SEED=N` tests only the program with this seed, and prints it.
 
@@ -45,7 +45,8 @@ fn found(text: &str) -> Result<Option<Found>, String> {
     Ok(Some(found))
 }
 
-/// Compares the verdicts of translation and interpreter. After a violation of `memory` anything may happen, so assertions are compared only if there is none.
+/// Compares the verdicts of translation and interpreter. After a violation of `memory` anything may happen, so assertions are compared only if there
+/// is none.
 fn compare(program: &program::Program) -> Result<Outcome, String> {
     if program.is_ordered() && (program.allocates_in_loops() || program.allocations() > MOST_ORDERED) {
         return Ok(Outcome::Undecided);

@@ -248,7 +248,7 @@ impl Writer<'_> {
     }
 }
 
-/// A random program.
+/// A random program; one in three compares addresses for order.
 pub fn random(random: &mut Random) -> Program {
     let order = random.below(3) == 0;
     let mut main = Writer { random, alive: [false; LOCALS], dangling: [false; LOCALS], order };

@@ -4,7 +4,7 @@ use fencewright_memory::CellId;
 use fencewright_memory::linear::{Linear, cases};
 use fencewright_program::{BinaryOp, Expr, Numbers, UnaryOp};
 
-/// An operand of a comparison.
+/// An operand of a comparison or an assignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operand {
     /// The value of a cell.
@@ -35,9 +35,9 @@ pub enum Condition<O> {
     Related {
         /// The relation that has to hold between the two sides.
         relation: Relation,
-        /// The left side.
+        /// The left operand.
         left: O,
-        /// The right side.
+        /// The right operand.
         right: O,
         /// Whether the program requires a distance between the two sides: `left + n < right`.
         distant: bool,

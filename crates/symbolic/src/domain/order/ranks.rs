@@ -190,7 +190,8 @@ mod tests {
 
     use super::*;
 
-    /// The expected ranks of values: points have theirs, others are counted from the start of their room.
+    /// The expected ranks of values: a point has its own rank, and the ranks of other values are counted from the start of the room in which they
+    /// lie.
     fn ranked(scale: &Scale, points: &[i64], values: &[i64]) -> Vec<u8> {
         let is_point = |v: &i64| points.contains(v);
         let mut others: Vec<i64> = values.iter().copied().filter(|v| !is_point(v)).collect();

@@ -32,7 +32,7 @@ const LEAST_UNKNOWN: CellId = CellId::MAX / 2;
 /// The terms of a form.
 type Terms = Vec<(CellId, i64)>;
 
-/// The rows of a matrix.
+/// The rows of a matrix, with look-up tables for the sums that its entries bound.
 pub struct Rows {
     forms: Vec<Linear>,
     /// The differences of two rows, each with the index of its entry.
@@ -41,7 +41,8 @@ pub struct Rows {
     entries: FxHashMap<Terms, Vec<(usize, i64)>>,
 }
 
-/// Groups of entries whose differences have the same terms, each with its constant.
+/// Groups of entries whose differences have the same terms, so that a bound of one entry of a group bounds the others. Each entry comes with the
+/// constant of its difference.
 pub type Shared = Vec<Vec<(usize, i64)>>;
 
 /// An upper bound of a sum in terms of entries: a constant, and entries with their multiplicities.
@@ -54,11 +55,11 @@ pub struct Total {
 /// An operation on a matrix whose rows may be sums.
 #[derive(Clone, Debug)]
 pub enum RowOp {
-    /// These entries get new bounds, each the least of some totals, all computed from the old bounds; all other entries stay.
+    /// These entries get new bounds. The new bound of an entry is the least of its totals, all computed from the old bounds. All other entries stay.
     Change(Vec<(usize, Vec<Total>)>),
-    /// Index i minus index j is at most this total.
+    /// For each triple (i, j, total) in turn: row i minus row j is at most the total.
     Bound(Vec<(usize, usize, Total)>),
-    /// The summary cell of index i additionally stands for the value of index j. Then all bounds of index j are removed.
+    /// The summary cell of row i additionally stands for the value of row j. Then all bounds of row j are removed.
     Fold(usize, usize),
     /// The branch is infeasible.
     Never,
@@ -235,7 +236,7 @@ impl Rows {
         RowOp::Bound(bounds)
     }
 
-    /// The decompositions that bound a sum.
+    /// Upper bounds of a sum: all its decompositions into few differences of rows, at most `MOST_WAYS`, and the bounds of its single cells.
     fn totals(&self, sum: &Linear) -> Vec<Total> {
         if sum.terms.is_empty() {
             return vec![Total { constant: sum.constant, entries: Vec::new() }];

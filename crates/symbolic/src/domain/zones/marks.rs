@@ -15,7 +15,7 @@ use crate::domain::bounds::{MOST, NONE};
 /// because they would lead to too many zones.
 const MOST_MARKS: usize = 64;
 
-/// The marks of a program, sorted.
+/// The marks of a program, in ascending order.
 #[derive(Debug, Default)]
 pub struct Marks(Vec<i32>);
 

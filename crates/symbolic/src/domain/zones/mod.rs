@@ -45,7 +45,7 @@ use super::{Domain, Live, SpuriousPath};
 
 /// Maximum clip constant; larger ones have never helped.
 const MOST_CLIP: i32 = 64;
-/// Maximum number of cached steps.
+/// Maximum number of cached steps with rows for sums.
 const MOST_PREPARED: usize = 10_000;
 
 /// A square matrix of bounds: entry (i, j) bounds cell i minus cell j; index 0 is the constant 0.
@@ -89,7 +89,7 @@ type Step = (Vec<CellId>, Vec<Command>, Vec<CellId>);
 /// A step on zones: the branches through its commands, on a matrix with rows for all cells they access.
 #[derive(Debug)]
 pub struct ZoneTransition {
-    /// The dimension of the working matrix.
+    /// The dimension of the working matrix, in which all rows of the step have an index.
     size: usize,
     /// For each index of the working matrix, its index in the state before the step, if it has one.
     before: Vec<Option<usize>>,
@@ -364,8 +364,8 @@ impl Domain for Zones {
             && larger.residues.iter().zip(&smaller.residues).all(|(l, s)| l.covers(*s))
     }
 
-    /// Clips a zone: bounds above the clip constant are dropped, and bounds below its negation are raised to it; if marks are used, both are raised
-    /// to the next mark instead.
+    /// Clips a zone: bounds above the clip constant are dropped, and bounds below its negation are raised to it. If marks are used, bounds of either
+    /// kind are raised to the next mark instead; of those below the negated clip constant, none is raised beyond it.
     fn stored(&self, zone: &Zone) -> Zone {
         let clip = |&bound: &i32| match bound {
             NONE => NONE,
