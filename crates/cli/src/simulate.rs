@@ -92,7 +92,7 @@ struct Simulation<'a> {
 impl<'a> Simulation<'a> {
     fn new(args: &'a RunArgs, loaded: &'a Loaded, seed: u64, style: Style) -> Self {
         let program = &loaded.program;
-        let source = Source::from(loaded);
+        let source = Source::from(loaded).in_full(args.settings.full);
         let reference = Reference::new(program, args.settings.simulated_model);
         let mut random = Random::new(seed);
         let state = chance::initial(&reference, &mut random);
@@ -146,7 +146,10 @@ impl<'a> Simulation<'a> {
                 origins: Rc::clone(&self.origins),
             };
             let shown = usize::try_from(number).unwrap_or(usize::MAX);
-            out.print(&self.table.step(shown, &step, &self.cells, self.style));
+            // Steps of the translation without a meaning in the source are counted but not shown, unless the user chose them.
+            if self.args.settings.interactive || !step.is_hidden() {
+                out.print(&self.table.step(shown, &step, &self.cells, self.style));
+            }
             Rc::make_mut(&mut self.origins).follow(self.source, &event, &effect, &self.state);
             self.written.follow(self.source, &event);
             self.state = after;

@@ -337,6 +337,7 @@ impl Typer<'_> {
                 thread_local,
                 initial: None,
                 error: None,
+                is_literal: false,
                 span,
             });
             self.declare_new(symbol, Entity::Static(id), span)?;

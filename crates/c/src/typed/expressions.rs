@@ -440,7 +440,8 @@ impl Typer<'_> {
         let ty = TypeKind::Array(Rc::new(CHAR.into()), text.len() as u64 + 1).into();
         let name = format!("string.{}", self.strings.len()).into();
         let initial = Some(initial);
-        self.globals.push(Variable { name, ty, thread_local: false, initial, error: None, span });
+        let (thread_local, error, is_literal) = (false, None, true);
+        self.globals.push(Variable { name, ty, thread_local, initial, error, is_literal, span });
         self.strings.insert(text.into(), id);
         Ok(id)
     }

@@ -86,7 +86,15 @@ impl Typer<'_> {
         let id = GlobalId(self.globals.len() as u32);
         object.id = Some(id);
         let (ty, thread_local, span) = (object.ty.clone(), object.thread_local, object.span);
-        self.globals.push(Variable { name, ty, thread_local, initial: None, error: None, span });
+        self.globals.push(Variable {
+            name,
+            ty,
+            thread_local,
+            initial: None,
+            error: None,
+            is_literal: false,
+            span,
+        });
         id
     }
 

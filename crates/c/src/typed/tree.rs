@@ -150,6 +150,8 @@ pub struct Variable {
     pub initial: Option<Initial>,
     /// The reason why the program cannot use the variable: it is defined nowhere, or its definition has an error.
     pub error: Option<crate::Error>,
+    /// Whether it is a string literal.
+    pub is_literal: bool,
     /// The position of the declaration.
     pub span: Span,
 }

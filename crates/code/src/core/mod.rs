@@ -76,6 +76,8 @@ pub enum Purpose {
     /// An object of the source program.
     #[default]
     Program,
+    /// A string literal of the source program.
+    Literal,
     /// The flag that says whether this thread has ended.
     Ended(ThreadNumber),
     /// The array of flags, by thread number, that say which threads have ended.

@@ -143,7 +143,7 @@ options! {
         no_evidence: flag bool, "--no-evidence", "", "", &[Command::Fences], &[], "Do not show for each fence what happens without it";
         json: flag bool, "--json", "", "", &[Check, Robust, Command::Fences, Certify, Litmus, Engines], &[], "Print JSON instead of text", "See [json.md](json.md).";
         quiet: flag bool, "-q|--quiet", "", "", ASK, &[], "Print the verdicts only: no executions, no notes, no progress";
-        full: flag bool, "--full", "", "", ASK, &[], "Show executions step by step, with all of memory: nothing is folded or left out";
+        full: flag bool, "--full", "", "", &[Check, Robust, Command::Fences, Run], &[], "Show executions step by step, with all of memory: nothing is folded or left out";
     }
     Engines {
         search: once Order, "--search", "ORDER", "bfs", ASK, &[Auto, Explicit, Cegar, Lazy, Buffers], "The order of the search: bfs gives the shortest counterexamples, dfs needs less memory";

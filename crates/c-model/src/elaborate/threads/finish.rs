@@ -107,14 +107,14 @@ impl Elaborator<'_> {
         if let (true, Some(register)) = (wanted, self.writer.result) {
             let RegisterState { points, .. } = self.writer.registers[register.0 as usize];
             let ty = super::pointer();
-            let place = self.noted(Note::Result, number, &ty, span);
+            let place = self.thread_note(Note::Result, number, &ty, span);
             if let Some(points) = points {
                 let pointee = self.nodes.pointee(place.node);
                 self.unify(pointee, points, span)?;
             }
             steps.push(Stmt { kind: StmtKind::Store(place, Value::Register(register), Access::Own), span });
         }
-        let place = self.noted(Note::Done, number, &int(), span);
+        let place = self.thread_note(Note::Done, number, &int(), span);
         steps.push(Stmt { kind: StmtKind::Store(place, Value::Number(1), Access::Own), span });
         self.emit(StmtKind::Atomic(steps), span);
         Ok(())

@@ -32,9 +32,9 @@ impl Elaborator<'_> {
                 };
                 self.instances[instance].state.joined = true;
                 self.instances[instance].state.wanted |= wanted;
-                let result = wanted.then(|| self.noted(Note::Result, instance, to, span));
-                let released = self.noted(Note::Released, instance, &int(), span);
-                (self.noted(Note::Done, instance, &int(), span), result, released)
+                let result = wanted.then(|| self.thread_note(Note::Result, instance, to, span));
+                let released = self.thread_note(Note::Released, instance, &int(), span);
+                (self.thread_note(Note::Done, instance, &int(), span), result, released)
             }
             None => {
                 self.shared.dynamic = true;
@@ -111,7 +111,7 @@ impl Elaborator<'_> {
             self.instances[instance].state.detached = true;
             return Ok(());
         }
-        let released = self.noted(Note::Released, instance, &int(), span);
+        let released = self.thread_note(Note::Released, instance, &int(), span);
         let released = Target::new(Spot::Memory(released), int()).accessed(Access::Own);
         self.require_unreleased(&released, span)?;
         self.write(&released, Operand::number(1), span)
@@ -127,7 +127,7 @@ impl Elaborator<'_> {
             return Ok(());
         }
         let releases = |this: &mut Self| {
-            let released = this.noted(Note::Released, instance, &int(), span);
+            let released = this.thread_note(Note::Released, instance, &int(), span);
             let released = Target::new(Spot::Memory(released), int()).accessed(Access::Own);
             this.write(&released, Operand::number(1), span)
         };
@@ -147,7 +147,7 @@ impl Elaborator<'_> {
     }
 
     /// The variable with a note about a thread: an element of the array for all threads if their number is known, otherwise a variable of its own.
-    pub(super) fn noted(&mut self, note: Note, instance: usize, ty: &Type, span: Span) -> Location {
+    pub(super) fn thread_note(&mut self, note: Note, instance: usize, ty: &Type, span: Span) -> Location {
         if let Some(length) = self.premises.threads {
             let all = self.notes(note, length, ty, span);
             return self.location(all, &[Step::Element(instance as u64)]);
