@@ -1,6 +1,6 @@
 //! Finds certificates about transformed programs: for robustness, and for proofs under SC by engine `lazy`.
 //!
-//! The certificate checker defines which transformed programs must satisfy which properties under SC ([`fencewright_certify::check`]). For each of
+//! The certificate checker defines which transformed programs must satisfy which properties under SC (`fencewright_certify::check`). For each of
 //! these programs, a proof is searched for by several engines in turn: briefly by `cegar`, whose invariants are small; then by `explicit`, which
 //! always succeeds on small finite state spaces; finally by `cegar` again for the remaining time.
 

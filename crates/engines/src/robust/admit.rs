@@ -1,8 +1,8 @@
 //! Checks robustness verdicts: the only place that makes a [`Robustness`].
 //!
-//! An engine's answer about an instrumented program is checked like any other answer ([`crate::check`]): a trace is replayed, an invariant is checked
-//! as a certificate, and an exploration is repeated on the reference semantics if the state space is small. Then the answer is translated to the
-//! original program. A feasible attack needs a [`Witness`]; infeasible attacks are recorded with a [`Proof`].
+//! An engine's answer about an instrumented program is checked like any other answer (`check` in this crate): a trace is replayed, an invariant is
+//! checked as a certificate, and an exploration is repeated on the reference semantics if the state space is small. Then the answer is translated to
+//! the original program. A feasible attack needs a [`Witness`]; infeasible attacks are recorded with a [`Proof`].
 
 use std::ops::Range;
 use std::sync::Arc;

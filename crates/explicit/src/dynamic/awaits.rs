@@ -19,9 +19,9 @@
 //!    the region before, and no property observes the difference. What remains is an execution of the new program, in which a waiting thread loads
 //!    the value it waits for, or does not load.
 //! 2. **Merge a load with the only remaining edge after it**, if the alternative was removed. The steps after the load are local and the locations
-//!   before and after them look the same to properties, so they may be taken in one step. If the steps after a load cannot be taken, the merged step
-//!   is disabled; this loses only an execution that is stuck. If the condition has several loads, the earlier ones stay as they are: `await x == 1 &&
-//!   y == 1` waits for `x`, and then for `y`.
+//!    before and after them look the same to properties, so they may be taken in one step. If the steps after a load cannot be taken, the merged step
+//!    is disabled; this loses only an execution that is stuck. If the condition has several loads, the earlier ones stay as they are: `await x == 1
+//!    && y == 1` waits for `x`, and then for `y`.
 //!
 //! A `cas` in an empty loop waits until the buffer of its thread is empty, and changes nothing if it fails. So its failure is idle, and `while
 //! !cas(l, 0, 1) { }` waits until it succeeds.

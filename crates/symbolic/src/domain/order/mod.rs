@@ -2,7 +2,7 @@
 //!
 //! A state is a total preorder of the live cells and of some constants, the *points*. It is stored as one byte per cell, its rank, such that equal
 //! preorders are equal byte strings. `x := *` gives one state for each position of the new value: equal to another value, between two neighbours, or
-//! outside. For programs of the fragment (see [`fragment`]) this is exact: a path of states is feasible if and only if there are values for it
+//! outside. For programs of the fragment (see module `fragment`) this is exact: a path of states is feasible if and only if there are values for it
 //! (CONTEXT24 Lemmas 3 to 5; docs/contexts.md proves the extensions).
 //!
 //! * The points are the constants that the program compares with or assigns, and always 0. Over the integers and naturals every number between the
