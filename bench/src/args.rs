@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use fencewright_engines::explicit::Reduction;
 
 use crate::peers::Peer;
@@ -60,6 +60,8 @@ pub enum Apart {
         /// Only programs and constants whose names contain one of these parts
         parts: Vec<String>,
     },
+    /// Run the command on lists of public C programs: read, right, refused by reason, checked, seconds
+    Real(Real),
     /// Write task definitions for BenchExec: for the examples, and for the corpora if FENCEWRIGHT_CORPORA is set
     Tasks {
         /// The output folder
@@ -68,6 +70,32 @@ pub enum Apart {
         #[arg(long, value_name = "DIR", default_value = "examples")]
         examples: PathBuf,
     },
+}
+
+/// A run over lists of public C programs.
+#[derive(Args)]
+pub struct Real {
+    /// The folder that contains the checkouts of the repositories; `DIR` in the lists
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// The lists: files, or names of lists in c-real of the corpora; all of those if none is given
+    #[arg(value_name = "LIST")]
+    pub lists: Vec<String>,
+    /// Only rows whose file and flags contain this text; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    pub part: Vec<String>,
+    /// Time limit for each row, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    pub timeout: Duration,
+    /// Memory limit for each row, as `fencewright check` takes it
+    #[arg(long, value_name = "SIZE", default_value = "2G")]
+    pub memory: String,
+    /// Write a line for each row to this file as CSV, after each list
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Arguments for every command, such as `-I DIR/more`
+    #[arg(last = true, value_name = "ARGUMENTS")]
+    pub extra: Vec<String>,
 }
 
 /// Reductions, by their names on the command line.
@@ -111,6 +139,7 @@ Examples:
   fencewright-bench --baseline yesterday.csv fences lazy           what became worse in two sections
   fencewright-bench --peer 'old[0,1]=old/fencewright {question} --model {model} {file}'
   fencewright-bench --peer 'cbmc[0,10]=cbmc --unwind 4 {c}' lazy
+  fencewright-bench real checkouts --csv real.csv                  what becomes of public C programs
   fencewright-bench tasks bench/benchexec/tasks                    tasks for BenchExec
 
 Exit status: 0 done, 1 something became worse than in the earlier run, 2 bad usage or a file that cannot be read or written.";

@@ -137,6 +137,8 @@ struct Row {
     time: Duration,
     memory: u64,
     measured: Measured,
+    /// Whether the command reported a panic; it then ends with the status of a refusal.
+    panicked: bool,
     gaps: Vec<Gap>,
 }
 
@@ -172,9 +174,9 @@ impl Row {
         self.late() > MOST_TIME || self.excess() > MOST_MEMORY || self.is_crash()
     }
 
-    /// Whether the command was ended by a signal or a panic, and not with one of the statuses for verdicts, `unknown` and refusals.
+    /// Whether the command panicked, or ended with none of the statuses for verdicts, `unknown` and refusals: by a signal, for example.
     fn is_crash(&self) -> bool {
-        !self.measured.status.code().is_some_and(|code| (0..=3).contains(&code))
+        self.panicked || !self.measured.status.code().is_some_and(|code| (0..=3).contains(&code))
     }
 
     fn cells(&self) -> Vec<String> {
@@ -218,8 +220,9 @@ fn run(
         let told = std::fs::File::create(&errors).map_or_else(|_| Stdio::null(), Stdio::from);
         let measured = measure_with(process.arg(file), time + PATIENCE, told);
         let measured = measured.unwrap_or_else(|e| panic!("{}: {e}", command.display()));
-        let gaps = Gap::all(&std::fs::read_to_string(&errors).unwrap_or_default());
-        Row { program: hard.name, mode: mode.0, time, memory, measured, gaps }
+        let told = std::fs::read_to_string(&errors).unwrap_or_default();
+        let (panicked, gaps) = (told.contains("this is a bug in fencewright"), Gap::all(&told));
+        Row { program: hard.name, mode: mode.0, time, memory, measured, panicked, gaps }
     };
     let mut best = once();
     for _ in 0..REPETITIONS {

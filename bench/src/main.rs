@@ -1,8 +1,8 @@
 //! Benchmarks of the engines: `cargo run --profile dist -p fencewright-bench [SECTION...]`.
 //!
-//! The subcommands `limits` and `algorithms` run the `fencewright` command from the folder of this command. `limits` runs it on hard programs and
-//! fails if a limit is exceeded; `algorithms` runs it on the algorithms of the corpora and fails if a verdict is wrong. `tasks` writes the examples
-//! and the corpora as tasks for BenchExec.
+//! The subcommands `limits`, `algorithms` and `real` run the `fencewright` command from the folder of this command. `limits` runs it on hard programs and
+//! fails if a limit is exceeded; `algorithms` runs it on the algorithms of the corpora and fails if a verdict is wrong; `real` runs it on public C
+//! programs and keeps the score. `tasks` writes the examples and the corpora as tasks for BenchExec.
 //!
 //! Times depend on the machine and on other processes, so compare ratios within one run. Every section prints a description of its measurements.
 
@@ -21,7 +21,9 @@ mod measurement;
 mod out;
 mod page;
 mod peers;
+mod process;
 mod programs;
+mod real;
 mod reductions;
 mod robustness;
 mod run;
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
     let done = match &cli.command {
         Some(Apart::Limits { parts, gaps }) => limits::table(parts, *gaps),
         Some(Apart::Algorithms { parts }) => algorithms::table(parts),
+        Some(Apart::Real(options)) => real::table(options),
         Some(Apart::Tasks { folder, examples }) => tasks::write(folder, examples).map(|count| {
             out::line(&format!("{count} tasks in {}", folder.display()));
             true

@@ -38,7 +38,7 @@ pub struct Other {
     pub source: Source,
     /// The verdict, or the way in which the run ended; empty if unknown.
     pub outcome: String,
-    /// The wall-clock time in seconds; `None` if there was no answer.
+    /// The wall-clock time in seconds: until the answer or, with `at_least`, until the run was stopped. `None` if neither is known.
     pub seconds: Option<f64>,
     /// The processor time, if known.
     pub processor: Option<f64>,
@@ -58,7 +58,7 @@ pub enum Source {
 }
 
 impl Other {
-    /// The other time divided by ours; `None` unless both runs have an answer, or a time after which the other run was stopped.
+    /// The other time divided by ours; `None` if our run has no answer or the other run has no time.
     pub fn ratio(&self, ours: &Measurement) -> Option<f64> {
         self.seconds.filter(|_| ours.is_answered()).map(|seconds| seconds / ours.seconds.max(1e-6))
     }

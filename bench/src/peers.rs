@@ -5,12 +5,9 @@
 //! language of the placeholder cannot express a program, the result says so.
 
 use std::collections::HashMap;
-use std::io::Read;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{ChildStderr, Command, ExitStatus, Stdio};
-use std::sync::mpsc::Receiver;
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use fencewright_lang::{Loaded, front_end};
 use fencewright_program::MemoryModel;
@@ -22,9 +19,9 @@ use crate::baseline::{EARLIER, OURS};
 use crate::extra13::CUPEX;
 use crate::fences12::FENCES12;
 use crate::measurement::{Input, Measurement, Other, Question, Source};
+use crate::process::{self, Ended};
 use crate::programs::{loaded, parsed};
 use crate::spin::SPIN;
-use crate::stop;
 use crate::thesis::{CBMC, MEMORAX, TRENCHER, TRENCHER_WITH_SPIN};
 
 /// The placeholders for files, with their file extensions.
@@ -42,14 +39,8 @@ const NAMES: [&str; 9] = [OURS, EARLIER, FENCES12, TRENCHER, TRENCHER_WITH_SPIN,
 /// Maximum number of stores in a buffer of programs exported as C, in which buffers are variables.
 const BUFFERED: u32 = 2;
 
-/// The interval at which a process is polled.
-const PAUSE: Duration = Duration::from_millis(1);
-
 /// Number of bytes of a process's standard error that are kept.
 const MOST_COMPLAINTS: u64 = 1000;
-
-/// Maximum time to wait for the standard error of a process that has ended.
-const AFTERWARDS: Duration = Duration::from_secs(1);
 
 /// Another tool.
 #[derive(Clone, Debug, PartialEq)]
@@ -199,57 +190,16 @@ fn run(peer: &Peer, question: &Question, limit: Duration) -> Result<(String, f64
     let line = peer.line(question, folder.path())?;
     let mut command = Command::new("/bin/sh");
     command.args(["-c", &line]);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
-    let (status, took, complaint) =
-        timed(&mut command, limit, folder.path()).map_err(|error| error.to_string())?;
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let ended = process::run(&mut command, limit, MOST_COMPLAINTS, Some(folder.path()));
+    let Ended { status, took, errors, .. } = ended.map_err(|error| error.to_string())?;
+    let complaint = first_line(&errors);
     let Some(status) = status else { return Err("timeout".to_string()) };
     match status.code() {
         Some(code) if peer.answers.contains(&code) => Ok((format!("status {code}"), took.as_secs_f64())),
         Some(code) => Err(format!("failed: status {code}{complaint}")),
         None => Err(format!("failed: {status}{complaint}")),
     }
-}
-
-/// Runs a command as leader of a process group, with a time limit. Returns its status (`None` if it was killed), its time, and its first error line.
-fn timed(
-    command: &mut Command,
-    limit: Duration,
-    folder: &Path,
-) -> std::io::Result<(Option<ExitStatus>, Duration, String)> {
-    let start = Instant::now();
-    let mut child = command.spawn()?;
-    stop::peer_is(Some((child.id(), folder)));
-    let complaints = child.stderr.take().map(first_bytes);
-    let ended = loop {
-        if let Some(status) = child.try_wait()? {
-            break Some(status);
-        }
-        if start.elapsed() > limit {
-            break None;
-        }
-        std::thread::sleep(PAUSE);
-    };
-    let took = start.elapsed();
-    // Kills the remaining processes of the process group, which the command may have started.
-    stop::end_peer();
-    stop::peer_is(None);
-    child.wait()?;
-    // All writers of the pipe have ended, so the first bytes arrive soon, unless a process that left the process group keeps the pipe open.
-    let first = complaints.and_then(|first| first.recv_timeout(AFTERWARDS).ok());
-    Ok((ended, took, first_line(&first.unwrap_or_default())))
-}
-
-/// Reads a pipe to its end, so that the writer is never blocked, and keeps the first bytes.
-fn first_bytes(mut pipe: ChildStderr) -> Receiver<Vec<u8>> {
-    let (to, from) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        let mut first = Vec::new();
-        // A read error is treated like the end of the pipe.
-        let _ = pipe.by_ref().take(MOST_COMPLAINTS).read_to_end(&mut first);
-        let _ = std::io::copy(&mut pipe, &mut std::io::sink());
-        let _ = to.send(first);
-    });
-    from
 }
 
 /// The first line of an error output, shortened.

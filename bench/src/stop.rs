@@ -1,4 +1,4 @@
-//! Signal handling: a signal kills the running peer and ends this process, but not while a file is being written.
+//! Signal handling: a signal kills the processes that were started and ends this process, but not while a file is being written.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,8 +9,8 @@ use signal_hook::iterator::Signals;
 
 /// Held while a file is being written.
 static WRITING: Mutex<()> = Mutex::new(());
-/// The process group of the running peer, and the folder with its program.
-static PEER: Mutex<Option<(Pid, PathBuf)>> = Mutex::new(None);
+/// The process groups of the running processes, each with the folder of its input if that is temporary.
+static RUNNING: Mutex<Vec<(Pid, Option<PathBuf>)>> = Mutex::new(Vec::new());
 
 fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -23,10 +23,10 @@ pub fn install() {
     let watch = move || {
         for signal in signals.forever() {
             let _complete = while_writing();
-            end_peer();
-            if let Some((_, folder)) = &*lock(&PEER) {
-                // The process is about to end, so the destructor that would remove the peer's folder does not run.
-                let _ = std::fs::remove_dir_all(folder);
+            for (group, folder) in lock(&RUNNING).iter() {
+                kill(*group);
+                // This process is about to end, so the destructor that would remove the folder does not run.
+                folder.iter().for_each(|folder| _ = std::fs::remove_dir_all(folder));
             }
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
@@ -39,18 +39,25 @@ pub fn while_writing() -> MutexGuard<'static, ()> {
     lock(&WRITING)
 }
 
-/// Records that a peer has started as leader of a process group, or that it has ended.
-pub fn peer_is(group: Option<(u32, &Path)>) {
-    let peer = |(group, folder): (u32, &Path)| {
-        Some((Pid::from_raw(i32::try_from(group).ok()?)?, folder.to_path_buf()))
-    };
-    *lock(&PEER) = group.and_then(peer);
+/// A process group that was started. Dropping it kills the processes of the group that are left.
+pub struct Running(Option<Pid>);
+
+/// Records that a process has started as leader of a process group. A signal also removes the folder.
+pub fn began(leader: u32, folder: Option<&Path>) -> Running {
+    let group = i32::try_from(leader).ok().and_then(Pid::from_raw);
+    group.iter().for_each(|group| lock(&RUNNING).push((*group, folder.map(Path::to_path_buf))));
+    Running(group)
 }
 
-/// Kills the running peer with its process group.
-pub fn end_peer() {
-    if let Some((group, _)) = &*lock(&PEER) {
-        // An error is ignored: the process group may have ended already.
-        let _ = kill_process_group(*group, Signal::KILL);
+impl Drop for Running {
+    fn drop(&mut self) {
+        let Some(group) = self.0 else { return };
+        kill(group);
+        lock(&RUNNING).retain(|(other, _)| *other != group);
     }
+}
+
+/// Kills a process group. An error is ignored: the group may have ended already.
+fn kill(group: Pid) {
+    let _ = kill_process_group(group, Signal::KILL);
 }

@@ -160,12 +160,107 @@ fn invalid_command_lines_are_refused() {
         (vec!["--html", "/"], "it is a folder"),
         (vec!["--peer-timeout", "-1"], "expected"),
         (vec!["algorithms"], "FENCEWRIGHT_CORPORA is not set"),
+        (vec!["real", "/nonexistent"], "/nonexistent: there is no such folder"),
+        (vec!["real", "/", "nonsense"], "FENCEWRIGHT_CORPORA is not set"),
         (vec!["tasks", "/dev/null/tasks"], "/dev/null"),
     ] {
         let (status, _, stderr) = output(bench().args(&arguments));
         assert_eq!(status, 2, "{arguments:?}: {stderr}");
         assert!(stderr.contains(why), "{arguments:?}: {stderr}");
     }
+}
+
+/// A list, a folder with checkouts of two repositories, and a script in place of the command: what it prints and how it ends depends on the name of
+/// the program.
+fn lists_and_checkouts() -> TempDir {
+    let folder = tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, text).expect("it can be written");
+    };
+    let c = "#include <assert.h>\n#include \"size.h\"\nint main(void) { assert(SIZE == N); return 0; }\n";
+    ["holds", "fails", "late", "crash"].iter().for_each(|name| write(&format!("all/one/{name}.c"), c));
+    write("all/two/refused.c", "int main(void) { return }\n");
+    write("all/one/include/size.h", "#define SIZE 3\n");
+    write("lists/README.md", "Checkouts: one (some/one 0123abc), two (some/two with 1234567 patched)\n");
+    let rows = "# a comment\n\nDIR/one/holds.c\ttso\tsafe\t-D N=3 -IDIR/one/include\nDIR/one/fails.c\ttso\tsafe\t'-DN=4' -I \"DIR/one/include\"\n\
+                DIR/two/refused.c\tsc\t?\t\nDIR/one/gone.c\ttso\tunsafe\n";
+    write("lists/some.tsv", rows);
+    write("lists/bad.tsv", "DIR/one/holds.c\ttso\tperhaps\n");
+    write("lists/ends.tsv", "DIR/one/late.c\ttso\tsafe\nDIR/one/crash.c\ttso\tsafe\n");
+    let answer =
+        |verdict: &str| format!("echo '{{\"property\":\"a\",\"verdict\":\"{verdict}\",\"checked\":true}}'");
+    let script = format!(
+        "case \"$*\" in *late.c) sleep 600 & wait;; *crash.c) {}; kill -SEGV $$;; esac\n",
+        answer("safe")
+    );
+    write("command", &format!("#!/bin/sh\n{script}"));
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(folder.path().join("command"), executable).expect("it is ours");
+    folder
+}
+
+/// The real command checks the programs of a list, and the scoreboard counts their outcomes.
+#[test]
+fn lists_of_programs_are_scored() {
+    let command = Path::new(env!("CARGO_BIN_EXE_fencewright-bench")).with_file_name("fencewright");
+    if !command.exists() {
+        return tell_skipped("lists_of_programs_are_scored", "the command fencewright has not been built");
+    }
+    let folder = lists_and_checkouts();
+    let (checkouts, csv) = (folder.path().join("all"), folder.path().join("real.csv"));
+    let run = |list: &str, more: &[&str]| {
+        let mut process = bench();
+        process.arg("real").arg(&checkouts).arg(folder.path().join("lists").join(list));
+        output(process.arg("--csv").arg(&csv).args(more))
+    };
+    let (status, stdout, stderr) = run("some.tsv", &[]);
+    assert_eq!(status, 0, "{stdout}{stderr}");
+    let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_string()).collect::<Vec<_>>();
+    let scored = stdout.lines().map(cells).find(|cells| cells.get(1).is_some_and(|name| name == "some"));
+    let counts = ["some", "4", "1", "2", "1", "1", "0", "0", "1", "0", "0"];
+    assert_eq!(scored.expect("a line")[1..12], counts, "{stdout}");
+    assert!(stdout.contains("some: one 0123abc, two 1234567"), "{stdout}");
+    assert!(
+        stdout.contains("unsafe (assertions: ") && stdout.contains("expected safe: one/fails.c"),
+        "{stdout}"
+    );
+    assert!(stdout.contains("1 refused: ") && stdout.contains("(two/refused.c:1)"), "{stdout}");
+    let rows = fs::read_to_string(&csv).expect("it was written");
+    let found: Vec<Vec<&str>> = rows.lines().map(|row| row.split(',').collect()).collect();
+    assert_eq!(found.len(), 5, "{rows}");
+    assert_eq!(
+        found[1][..8],
+        ["some", "one/holds.c", "-D N=3 -IDIR/one/include", "tso", "safe", "safe", "yes", "yes"]
+    );
+    assert_eq!(found[4][1..6], ["one/gone.c", "", "tso", "unsafe", "missing"]);
+    // The CSV does not contain the path of the folder, so that runs on different machines can be compared.
+    assert!(!rows.contains(&*checkouts.to_string_lossy()), "{rows}");
+
+    // Arguments after `--` are passed to every command, and `--part` selects rows.
+    let (status, stdout, stderr) = run("some.tsv", &["--part", "one/fails", "--", "--property", "memory"]);
+    assert_eq!(status, 0, "{stdout}{stderr}");
+    let rows = fs::read_to_string(&csv).expect("it was written");
+    assert!(rows.lines().count() == 2 && rows.contains(",tso,safe,safe,yes,yes,"), "{rows}");
+
+    let (status, _, stderr) = run("bad.tsv", &[]);
+    assert!(status == 2 && stderr.contains("bad.tsv:1: `perhaps` is no verdict"), "{stderr}");
+}
+
+/// A command that does not end, or crashes after its answer, gives no verdict, and the run ends with status 1.
+#[test]
+fn a_command_that_ends_in_disorder_has_no_answer() {
+    let folder = lists_and_checkouts();
+    let start = Instant::now();
+    let mut process = bench();
+    process.env("FENCEWRIGHT", folder.path().join("command")).args(["real", "--timeout", "0.1"]);
+    process.arg(folder.path().join("all")).arg(folder.path().join("lists/ends.tsv"));
+    let (status, stdout, stderr) = output(&mut process);
+    assert_eq!(status, 1, "{stdout}{stderr}");
+    assert!(stdout.contains("FAILED (killed") && stdout.contains("one/late.c"), "{stdout}");
+    assert!(stdout.contains("FAILED (signal: 11") && stdout.contains("one/crash.c"), "{stdout}");
+    assert!(start.elapsed() < Duration::from_secs(120), "it was not killed");
 }
 
 /// A folder with the tasks of the examples.

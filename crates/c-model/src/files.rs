@@ -1,30 +1,83 @@
-//! The files of a C program: the user's, and the model headers.
+//! The files of a C program: the user's, the model headers, and the headers of the system.
 //!
 //! `#include "x.h"` means the file in the same folder as the including file, otherwise a file in the folders given by `-I`, otherwise a model header.
-//! `#include <x.h>` means the model header if there is one, otherwise a file in the folders given by `-I`. The folders of the installed C library are
-//! not searched, because its headers are specific to a compiler.
+//! `#include <x.h>` means the model header if there is one, otherwise a file in the folders given by `-I`. Both search the folders of the system last:
+//! those given by `-isystem`, then those of the installed C library and compiler.
+//!
+//! A name with a model header never means the system's header, because the translation knows the functions of the model headers. Hence a header of the
+//! system that includes another one with a model gets the model.
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
-use fencewright_c::headers::HEADERS;
-use fencewright_c::preprocess::Files;
-use fencewright_front_end::{Input, Unread};
+use fencewright_c::headers::{HEADERS, OF_TOOLS};
+use fencewright_c::preprocess::{Files, Form, Missing, Origin};
+use fencewright_front_end::{Compilation, Input, Unread};
 use fencewright_program::{FileId, Span};
 use fencewright_text::SourceFile;
+
+/// The folders of the C library, below the root of the system. The headers of x86-64 come first, because that is the processor of the model.
+const LIBRARY: [&str; 3] = ["usr/local/include", "usr/include/x86_64-linux-gnu", "usr/include"];
+/// The folders with the headers of gcc, below the root of the system; a version number is a folder in them.
+const COMPILERS: [&str; 2] = ["usr/lib/gcc/x86_64-linux-gnu", "usr/lib/gcc/x86_64-redhat-linux"];
+/// The versions of gcc that are searched for, newest first.
+const VERSIONS: std::ops::Range<u32> = 7..21;
 
 /// The files of a program, as an implementation of the preprocessor's [`Files`].
 pub struct InputFiles<'i, 'a> {
     input: &'i mut Input<'a>,
     texts: HashMap<FileId, Rc<str>>,
+    /// The folders to search for the current source file, in order.
+    folders: Vec<Folder>,
+    /// The folder in which an included file was found.
+    found: HashMap<FileId, usize>,
+}
+
+/// A folder with headers.
+#[derive(Clone, Debug)]
+struct Folder {
+    path: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// `-iquote`.
+    Quoted,
+    /// `-I`.
+    Users,
+    /// `-isystem`, or a folder of the C library.
+    System,
+    /// A folder of a compiler.
+    Compiler,
 }
 
 impl<'i, 'a> InputFiles<'i, 'a> {
     /// The files of an input.
     pub fn new(input: &'i mut Input<'a>) -> Self {
         let texts = HashMap::from([(FileId::MAIN, input.text().into())]);
-        InputFiles { input, texts }
+        InputFiles { input, texts, folders: Vec::new(), found: HashMap::new() }
+    }
+
+    /// Sets the folders for a source file with this compilation, if it is known.
+    pub fn compile(&mut self, compilation: Option<&Compilation>) {
+        let options = &self.input.options.c;
+        let none = Compilation::default();
+        let of = compilation.unwrap_or(&none);
+        let root = options.sysroot.as_ref().or(of.sysroot.as_ref()).map_or("/", String::as_str);
+        let below = |folder: &str| Path::new(root).join(folder).to_string_lossy().into_owned();
+        let library = LIBRARY.iter().map(|folder| below(folder));
+        let compilers = COMPILERS.iter().flat_map(|folder| {
+            VERSIONS.rev().map(move |version| below(&format!("{folder}/{version}/include")))
+        });
+        let folder = |kind| move |path: String| Folder { path, kind };
+        self.folders = (of.quote_folders.iter().cloned().map(folder(Kind::Quoted)))
+            .chain(options.folders.iter().chain(&of.folders).cloned().map(folder(Kind::Users)))
+            .chain(options.system_folders.iter().chain(&of.system_folders).cloned().map(folder(Kind::System)))
+            .chain(library.map(folder(Kind::System)))
+            .chain(compilers.map(folder(Kind::Compiler)))
+            .collect();
     }
 
     fn known(&mut self, file: FileId) -> FileId {
@@ -41,33 +94,121 @@ impl<'i, 'a> InputFiles<'i, 'a> {
         Some(self.known(file))
     }
 
-    /// The first candidate that is a readable file; otherwise an error that says why one of them is not.
-    fn first(&mut self, candidates: &[String]) -> Result<FileId, String> {
-        let mut why = None;
-        for candidate in candidates {
-            match self.input.read(candidate) {
-                Ok(file) => return Ok(self.known(file)),
-                Err(Unread::Closed(closed)) => why = why.or(Some(closed)),
-                Err(Unread::NoText(diagnostic)) => return Err(diagnostic.message),
+    /// The file in a folder; `Ok(None)` if the folder has no such file, with the reason in `why`.
+    fn read(&mut self, path: &str, system: bool, why: &mut Vec<String>) -> Result<Option<FileId>, Missing> {
+        let read = match system {
+            true => self.input.read_system(path),
+            false => self.input.read(path),
+        };
+        match read {
+            Ok(file) => Ok(Some(self.known(file))),
+            Err(Unread::Closed(closed)) => {
+                if !why.contains(&closed) {
+                    why.push(closed);
+                }
+                Ok(None)
+            }
+            Err(Unread::Full(full)) => Err(full.into()),
+            Err(Unread::NoText(diagnostic)) => Err(diagnostic.message.into()),
+        }
+    }
+
+    /// The file with this name in the folders from `start` on that have one of these kinds.
+    fn search(
+        &mut self,
+        name: &str,
+        start: usize,
+        kinds: &[Kind],
+        why: &mut Vec<String>,
+    ) -> Result<Option<FileId>, Missing> {
+        for number in start..self.folders.len() {
+            let Folder { path, kind } = &self.folders[number];
+            let (path, kind) = (joined(Path::new(path), name), *kind);
+            if !kinds.contains(&kind) {
+                continue;
+            }
+            let system = matches!(kind, Kind::System | Kind::Compiler);
+            if let Some(file) = self.read(&path, system, why)? {
+                self.found.insert(file, number);
+                return Ok(Some(file));
             }
         }
-        Err(why.unwrap_or_else(|| "there is no such header here".into()))
+        Ok(None)
+    }
+
+    /// The error for a header that is nowhere.
+    fn missing(&self, beside: Option<&Path>, form: Form, why: Vec<String>) -> Missing {
+        let wanted = |folder: &&Folder| match folder.kind {
+            Kind::Quoted => form == Form::Quoted,
+            Kind::Users | Kind::System => true,
+            Kind::Compiler => false,
+        };
+        let of_user = beside.map(|folder| match folder.as_os_str().is_empty() {
+            true => ".".to_owned(),
+            false => folder.to_string_lossy().into_owned(),
+        });
+        let mut searched: Vec<String> = of_user.into_iter().collect();
+        for Folder { path, .. } in self.folders.iter().filter(wanted) {
+            if !searched.contains(path) {
+                searched.push(path.clone());
+            }
+        }
+        let why = match why.is_empty() {
+            true => "no such file".to_owned(),
+            false => why.join("; "),
+        };
+        let help = "-I DIR names a folder with headers, --sysroot DIR the root of a system with a C library, \
+            -p DIR a folder with a compile_commands.json";
+        Missing {
+            why: format!("{why} in {}, and there is no model header of this name", searched.join(", ")),
+            help: Some(help.into()),
+        }
     }
 }
 
 impl Files for InputFiles<'_, '_> {
-    fn include(&mut self, name: &str, system: bool, from: FileId, _at: Span) -> Result<FileId, String> {
-        if let Some(model) = self.model(name).filter(|_| system) {
+    fn include(&mut self, name: &str, form: Form, from: FileId, _at: Span) -> Result<FileId, Missing> {
+        const USERS: [Kind; 1] = [Kind::Users];
+        const SYSTEM: [Kind; 2] = [Kind::System, Kind::Compiler];
+        let mut why = Vec::new();
+        let folder_of_file = Path::new(&self.input.sources.file(from).name).parent().map(Path::to_path_buf);
+        let beside = folder_of_file.filter(|_| form == Form::Quoted && !self.input.sources.is_built_in(from));
+        let quoted = form == Form::Quoted;
+        if let Some(folder) = &beside {
+            let system = self.input.sources.is_system(from);
+            if let Some(file) = self.read(&joined(folder, name), system, &mut why)? {
+                let number = self.found.get(&from).copied();
+                number.map(|number| self.found.insert(file, number));
+                return Ok(file);
+            }
+        }
+        // `<linux/types.h>` is the model header, and so are the headers of other tools, however they are included.
+        let first = !quoted || OF_TOOLS.contains(&name);
+        let model = if first { self.model(name) } else { None };
+        if let Some(model) = model {
             return Ok(model);
         }
-        let beside = || {
-            let folder = Path::new(&self.input.sources.file(from).name).parent()?;
-            Some(joined(folder, name))
+        let start = match form {
+            Form::Next => self.found.get(&from).map_or(0, |number| number + 1),
+            Form::Quoted | Form::Bracketed => 0,
         };
-        let beside = if system { None } else { beside() };
-        let folders = self.input.options.c.folders.iter().map(|folder| joined(Path::new(folder), name));
-        let candidates: Vec<String> = beside.into_iter().chain(folders).collect();
-        self.first(&candidates).or_else(|why| self.model(name).ok_or(why))
+        let users: &[Kind] = if quoted { &[Kind::Quoted, Kind::Users] } else { &USERS };
+        let found = match self.search(name, start, users, &mut why)? {
+            Some(file) => Some(file),
+            None => match self.model(name) {
+                Some(model) => Some(model),
+                None => self.search(name, start, &SYSTEM, &mut why)?,
+            },
+        };
+        found.ok_or_else(|| self.missing(beside.as_deref(), form, why))
+    }
+
+    fn origin(&self, file: FileId) -> Origin {
+        match &self.input.sources {
+            sources if sources.is_built_in(file) => Origin::Model,
+            sources if sources.is_system(file) => Origin::System,
+            _ => Origin::User,
+        }
     }
 
     fn text(&self, file: FileId) -> Rc<str> {

@@ -30,6 +30,7 @@ pub fn c(input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     let predefined = PREDEFINED.into_iter().map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
     let macros: Vec<_> = predefined.chain(options.defines.iter().cloned()).collect();
     let mut files = InputFiles::new(input);
+    files.compile(None);
     let text = preprocess::preprocess(&mut files, &macros, &|| stop.now()).map_err(diagnostics)?;
     let unit = parser::parse_unless(&text, &|| stop.now()).map_err(diagnostics)?;
     let sites = Some(sites::sites(&unit, &input.sources, stop));

@@ -27,7 +27,11 @@ pub enum Part<'a> {
 /// Calls `visit` for each direct part of a statement.
 pub fn of_statement<'a>(statement: &'a Statement, visit: &mut dyn FnMut(Part<'a>)) {
     match &statement.kind {
-        StatementKind::Empty | StatementKind::Goto(_) | StatementKind::Break | StatementKind::Continue => {}
+        StatementKind::Empty
+        | StatementKind::Unsupported(_)
+        | StatementKind::Goto(_)
+        | StatementKind::Break
+        | StatementKind::Continue => {}
         StatementKind::Expression(e) => visit(Part::Full(e)),
         StatementKind::Declaration(declaration) => {
             let initials =
@@ -82,6 +86,7 @@ pub fn of_expression<'a>(e: &'a Expr, visit: &mut dyn FnMut(Inner<'a>)) {
         ExprKind::Name(_)
         | ExprKind::Integer(_)
         | ExprKind::Character(_)
+        | ExprKind::Unsupported(_)
         | ExprKind::String(_)
         | ExprKind::SizeOf(_)
         | ExprKind::SizeOfType(_)

@@ -37,11 +37,11 @@ impl Walk<'_> {
     /// Adds the sites of a statement in a block, or of a `bare` statement, which has no braces around it.
     fn statement(&mut self, statement: &Statement, bare: bool) {
         match statement.definition.as_deref() {
-            Some(definition) if self.sources.is_built_in(definition.span.file) => {}
+            Some(definition) if !self.sources.is_users(definition.span.file) => {}
             Some(&Definition { span, starts, ends, .. }) => {
                 self.sites.insert_in_macro(span, Site { before: starts, after: ends, bare, uses: 1 });
             }
-            None if self.sources.is_built_in(statement.span.file) => {}
+            None if !self.sources.is_users(statement.span.file) => {}
             None => {
                 let (before, after) = (statement.starts, statement.ends);
                 self.sites.insert(statement.span, Site { before, after, bare, uses: 0 });

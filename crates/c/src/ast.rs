@@ -82,6 +82,19 @@ pub struct Attributes {
     pub packed: bool,
     /// Requested alignments.
     pub aligned: Vec<Rc<Alignment>>,
+    /// The type that `mode` or `vector_size` substitutes for the written one, if any.
+    pub mode: Option<Mode>,
+}
+
+/// A type given by an attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// An integer of this rank, signed or unsigned like the written type.
+    Integer(Rank),
+    /// A floating-point type of this size in bytes.
+    Floating(u64),
+    /// A type that is not supported, with its name in messages.
+    Unsupported(&'static str),
 }
 
 /// A requested alignment.
@@ -142,6 +155,8 @@ pub enum TypeKind {
     Enumeration(EnumerationId),
     /// A floating-point type of this size in bytes; floating-point numbers are not modelled.
     Floating(u64),
+    /// A type that is not supported, with its name in messages. It is an error where something uses it.
+    Unsupported(&'static str),
     /// A structure or union.
     Record(RecordId),
     /// A pointer to the given type.
@@ -338,6 +353,8 @@ pub enum StatementKind {
     Empty,
     /// An expression statement.
     Expression(Expr),
+    /// A construct that is not supported, with the message for where an execution may reach it.
+    Unsupported(&'static str),
     /// A declaration.
     Declaration(Declaration),
     /// `{ ... }`.
@@ -373,10 +390,10 @@ pub enum StatementKind {
 /// `asm("...")`.
 #[derive(Debug)]
 pub struct Assembly {
-    /// The instructions.
+    /// The instructions, in which operands have numbers: `%[2]` where the program says `%[name]`.
     pub text: String,
-    /// Whether it is `volatile`.
-    pub volatile: bool,
+    /// Whether it is `asm goto`.
+    pub jumps: bool,
     /// Outputs: the constraint and the operand.
     pub outputs: Vec<(String, Expr)>,
     /// Inputs: the constraint and the operand.
@@ -405,6 +422,8 @@ pub enum ExprKind {
     Integer(Literal),
     /// A character constant.
     Character(i64),
+    /// A construct that is not supported, with the message for where an execution may reach it.
+    Unsupported(String),
     /// A string literal.
     String(String),
     /// A prefix operator.

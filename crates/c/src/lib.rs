@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arithmetic;
+pub mod assembly;
 pub mod ast;
 mod error;
 pub mod headers;

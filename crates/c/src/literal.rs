@@ -44,6 +44,33 @@ pub fn number(spelling: &str) -> Result<Literal, String> {
     Ok(Literal { value, unsigned, long, decimal: radix == 10 })
 }
 
+/// Whether a preprocessing number is a floating-point constant (C11 6.4.4.2).
+pub fn is_floating(spelling: &str) -> bool {
+    let lower = spelling.to_ascii_lowercase();
+    let (digits, exponent) = match lower.strip_prefix("0x") {
+        Some(digits) => (digits, 'p'),
+        None => (lower.as_str(), 'e'),
+    };
+    let radix = if exponent == 'p' { 16 } else { 10 };
+    let end = digits.find(|c: char| !c.is_digit(radix) && c != '.').unwrap_or(digits.len());
+    let (mantissa, rest) = digits.split_at(end);
+    let (power, suffix) = match rest.strip_prefix(exponent) {
+        Some(rest) => {
+            let rest = rest.strip_prefix(['+', '-']).unwrap_or(rest);
+            let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+            (Some(&rest[..end]), &rest[end..])
+        }
+        None => (None, rest),
+    };
+    let points = mantissa.matches('.').count();
+    let suffixes = ["", "f", "l", "q", "w", "i", "j", "f16", "f32", "f64", "f128", "f32x", "f64x", "bf16"];
+    mantissa.len() > points
+        && points <= 1
+        && power.is_none_or(|power| !power.is_empty())
+        && (power.is_some() || exponent == 'e' && points == 1)
+        && suffixes.contains(&suffix)
+}
+
 /// The value of a character constant, of type `int`.
 pub fn character(spelling: &str) -> Result<i64, String> {
     let body = spelling.trim_start_matches(['L', 'u', 'U', '8']);

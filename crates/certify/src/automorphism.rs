@@ -15,12 +15,14 @@
 //!
 //! * (e) in `g s` the image of e has the value that e has in s; or, if e is the number of a thread, this value with x and y exchanged.
 //!
-//! (e) holds for a constant, which is exchanged if it is a number of a thread; for a register, which has an image only if its content is (or is not)
-//! the number of a thread as required of e; by induction, for any operator on values that are not numbers of threads; for `==` and `!=` between two
-//! numbers of threads, because exchanging x and y is injective; and for a comparison of a number of a thread with a constant if x and y compare alike
-//! with that constant. Everything else, such as `<` between numbers of threads or `+` on them, has no image, and the exchange is rejected. By (e),
-//! and because the ranges and array bounds that numbers of threads are checked against contain both x and y or neither, an operation has in s the
-//! same effect as its image in `g s`: both are enabled or neither is, both fault or neither does, and the results of the operation are mapped to
+//! (e) holds for a constant, which is exchanged if it is a number of a thread. It holds for a register if the register is known to hold what e has to
+//! be: a number of a thread, or anything else; otherwise the register has no image. It holds by induction for any operator on values that are not
+//! numbers of threads; for `==` and `!=` between two numbers of threads, because exchanging x and y is injective; and for a comparison of a number of
+//! a thread with a constant if x and y compare alike with that constant. Everything else, such as `<` between numbers of threads or `+` on them, has
+//! no image, and the exchange is rejected.
+//!
+//! By (e), and because the ranges and array bounds that numbers of threads are checked against contain both x and y or neither, an operation has in s
+//! the same effect as its image in `g s`: both are enabled or neither is, both fault or neither does, and the results of the operation are mapped to
 //! those of its image. Fences, flushes and the lock treat all threads alike. Initial states are mapped to initial states, because initial values are
 //! compared in the same way. A property has the same truth value in `g s` as in s, because its image is the property up to the order of conjunctions
 //! and disjunctions. So g has the properties (a), (b) and (c) of a symmetry in [`symmetry`](crate::symmetry). All permutations that exchanges
@@ -68,7 +70,7 @@ pub type Live = [Vec<Vec<u32>>];
 /// The reductions that were applied to a set of states. An exchange of threads must preserve them: see [`states`](crate::states).
 #[derive(Clone, Copy, Debug)]
 pub struct Reductions<'a> {
-    /// The live registers.
+    /// The registers that are live at each location; all others are dead there.
     pub live: &'a Live,
     /// Whether each edge of each thread is local. An edge must be local if and only if its image is.
     pub local: &'a [Vec<bool>],

@@ -103,7 +103,7 @@ pub enum Claim {
 pub struct Part {
     /// For each slice, the threads that are kept, in order. The proofs are about the first slice.
     pub slices: Vec<Vec<u32>>,
-    /// The claim.
+    /// The claim about the first slice. It holds for the other slices too, because they are equal up to names.
     pub claim: Claim,
 }
 
@@ -413,7 +413,7 @@ impl Certificate {
 }
 
 impl StateInvariant {
-    /// The control state.
+    /// The control state in the form that the machine uses.
     pub fn control(&self) -> Control {
         let entry = |e: &Option<u32>| e.map_or(Entry::Barrier, Entry::Store);
         let shape =

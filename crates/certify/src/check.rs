@@ -29,7 +29,7 @@ pub enum Rejection {
     Symmetry(String),
     /// One of its reductions is not justified, for the reason in words.
     Reduction(String),
-    /// The program uses the numbers that the certificate states to be versions in other ways than by their order.
+    /// The program uses a number that the certificate declares to be a version for more than its order, for the reason in words.
     Versions(String),
     /// The program cannot be transformed as the claim requires.
     Transformation(String),
@@ -110,7 +110,7 @@ pub struct Accepted {
     pub controls: usize,
     /// Cubes in all invariants.
     pub cubes: usize,
-    /// Steps checked.
+    /// Steps checked: successor states, or steps of control states.
     pub steps: usize,
 }
 

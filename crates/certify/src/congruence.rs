@@ -2,8 +2,8 @@
 
 use fencewright_memory::{Constraint, Linear};
 
-/// Whether a form is known to be a multiple of `modulus`: modulo `modulus`, it is 0, or it or its negative is a form that `known` states to be a
-/// multiple.
+/// Whether a sufficient condition shows that the form is a multiple of `modulus`: modulo `modulus`, the form is 0, or is, up to its sign, a form that
+/// `known` states to be a multiple of `modulus`.
 pub fn follows(known: &[Constraint], form: &Linear, modulus: i64) -> bool {
     let wanted = reduced(form, modulus);
     let says_so = |constraint: &Constraint| match constraint {
@@ -16,8 +16,8 @@ pub fn follows(known: &[Constraint], form: &Linear, modulus: i64) -> bool {
     (wanted.terms.is_empty() && wanted.constant == 0) || known.iter().any(says_so)
 }
 
-/// Whether two congruences are found to contradict each other: they have the same modulus, and their forms differ by a constant that is not a
-/// multiple of it.
+/// Whether two congruences contradict each other by a sufficient condition: they have the same modulus, and their forms differ by a constant that is
+/// not a multiple of it.
 pub fn contradict(one: &Constraint, other: &Constraint) -> bool {
     match (one, other) {
         (Constraint::Multiple(a, m), Constraint::Multiple(b, n)) if m == n => {

@@ -15,7 +15,7 @@ pub struct Difference {
     pub x: Option<CellId>,
     /// A cell; `None` for 0.
     pub y: Option<CellId>,
-    /// The bound.
+    /// An upper bound of `x - y`.
     pub c: i64,
 }
 

@@ -153,7 +153,8 @@ impl<'a> Checker<'a> {
         Ok(Checker { machine, symmetry, states, numbers, refuter, stop })
     }
 
-    /// Checks conditions 2 and 3 for all states. If there are several rejections, the one of the first state is returned.
+    /// Checks conditions 2 and 3 for all states. Of several rejections, a mistake takes precedence over an undecided state; then the first state
+    /// counts.
     fn all(&self, properties: &[Property]) -> Result<Accepted, Rejection> {
         let cubes = self.states.iter().map(|s| s.cubes.len()).sum();
         let check = |states: Range<usize>, scratch: &mut Paths| {
@@ -250,13 +251,14 @@ impl<'a> Checker<'a> {
         state.map(|&state| Target { state, order })
     }
 
-    /// The cell, in the control state that a step leads to, that the invariant of the target calls `cell`: the two differ if threads are exchanged.
+    /// Translates a cell from the names of the target's invariant to those of the control state that the step leads to. The two differ if threads are
+    /// exchanged.
     fn name(&self, target: Option<&Target>, cell: CellId) -> CellId {
         let order = target.and_then(|target| target.order.as_ref());
         order.map_or(cell, |order| order.before(&self.machine.cells, cell))
     }
 
-    /// A form of the target's invariant over the cells of the control state that the step leads to.
+    /// The form with its cells translated by `name`.
     fn named(&self, target: Option<&Target>, linear: &Linear) -> Linear {
         let named = |&(cell, coefficient): &(CellId, i64)| (self.name(target, cell), coefficient);
         let mut terms: Vec<(CellId, i64)> = linear.terms.iter().map(named).collect();

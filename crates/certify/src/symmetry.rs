@@ -124,8 +124,8 @@ impl Symmetry {
         self.classes.iter().map(|class| class.iter().map(|&t| t as u32).collect()).collect()
     }
 
-    /// The canonical form of a control state, in which the threads of each class are sorted by location and buffer shape, and the permutation that
-    /// leads to it; `None` if they are sorted already.
+    /// The canonical form of a control state, in which the threads of each class are sorted by location, by buffer shape, and by whether they hold
+    /// the lock; and the permutation that leads to it. `None` if they are sorted already.
     pub fn canonical(&self, control: &Control) -> Option<(Control, Permutation)> {
         let mut order = Permutation::identity(self.threads);
         for class in &self.classes {
@@ -161,8 +161,8 @@ fn is_invariant(property: &Property, a: ThreadId, b: ThreadId) -> bool {
     same(formula, &exchanged)
 }
 
-/// Whether two formulas are equal up to the order and multiplicity of the operands of conjunctions and disjunctions, and the order of the sides of an
-/// equation: a sufficient condition for equivalence. The order of evaluation matters only if an operand may be undefined, which is excluded.
+/// Whether two formulas are equal up to the order and multiplicity of the operands of conjunctions and disjunctions, and the order of the sides of
+/// `==` and `!=`: a sufficient condition for equivalence. The order of evaluation matters only if an operand may be undefined, which is excluded.
 pub(crate) fn same(formula: &Formula, other: &Formula) -> bool {
     formula.defined().is_none() && Parts::of(formula) == Parts::of(other)
 }

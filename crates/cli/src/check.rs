@@ -227,7 +227,7 @@ impl Checker<'_> {
         }
         out.flush();
         if out.is_closed() {
-            // Nobody reads the output any more, so the search is cancelled.
+            // The reader has closed the output, so the search is cancelled.
             stop::token().cancel();
         }
     }

@@ -48,8 +48,8 @@ pub fn used() -> u64 {
     allocated.max(resident().saturating_sub(ALLOWANCE.max(HELD.load(Ordering::Relaxed))))
 }
 
-/// If much memory is in use, waits until the memory of earlier runs is freed, and returns it to the operating system. Otherwise it would count
-/// against the limit of the next run.
+/// If at least an eighth of the limit is in use, waits until the memory of earlier runs is freed, and returns it to the operating system. Otherwise
+/// it would count against the limit of the next run. Does nothing without a limit.
 pub fn make_room(limit: Option<u64>) {
     if limit.is_none_or(|limit| used() < limit / 8) {
         return;

@@ -10,7 +10,7 @@ use fencewright::lang::source::escape;
 use fencewright_report::Style;
 use fencewright_report::json::Failure;
 
-/// The standard output.
+/// The standard output, buffered.
 pub struct Output {
     stdout: BufWriter<Stdout>,
     failure: Option<io::Error>,

@@ -158,7 +158,7 @@ impl<'a> Simulation<'a> {
         out.print(&text::threads(self.source, &self.state, &self.written));
     }
 
-    /// All steps that are possible in the current state.
+    /// The steps that are possible in the current state. Along an edge with many values for its `*`s, only a random selection is tried.
     fn moves(&mut self) -> Moves {
         let mut moves = Moves { groups: Vec::new(), limit: None, sampled: false };
         let candidates = self.reference.candidates(&self.state, &[]);

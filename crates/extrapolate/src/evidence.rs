@@ -19,7 +19,7 @@ use fencewright_memory::{
     Bound, BufferMachine, BufferShape, Buffers, Cell, CellBounds, CellId, Control, Entry, Linear,
 };
 use fencewright_program::reference::Buffered;
-use fencewright_program::{LocationId, Program, RegisterId, ThreadId};
+use fencewright_program::{Bounds as ValueBounds, LocationId, Program, Range, RegisterId, ThreadId};
 use fencewright_reduce::{Bounds, Queues, Reduced};
 use fencewright_verdict::{Invariant, Limits, Reason};
 
@@ -117,6 +117,9 @@ enum Meaning {
 struct Content {
     shape: BufferShape,
     meanings: Vec<(CellId, Meaning)>,
+    /// The values that each buffer entry may have: the declared range of its variable. The flushes of `P_M` are stores, which assume that the value is in
+    /// range; those of the queue machine do not, because the value was checked when it was stored. So the invariant has to contain it.
+    ranges: Vec<(CellId, ValueBounds)>,
 }
 
 impl Translation<'_> {
@@ -141,10 +144,10 @@ impl Translation<'_> {
 
     /// A cube about `P_M` as cubes about the queue machine, each with the shapes of the buffers in the states that it describes.
     fn cubes(&self, cube: &Cube) -> Result<Vec<(Vec<BufferShape>, Cube)>, Reason> {
-        let ranges = ranges(cube);
+        let constrained = ranges(cube);
         let mut chosen: Vec<Vec<Content>> = vec![Vec::new()];
         for (t, _) in self.program.threads() {
-            let contents = self.contents(t, &ranges)?;
+            let contents = self.contents(t, &constrained)?;
             if chosen.len().saturating_mul(contents.len()) > MOST_CUBES {
                 return Err(too_many());
             }
@@ -156,7 +159,14 @@ impl Translation<'_> {
         let mut cubes = Vec::new();
         for contents in chosen {
             let meanings = contents.iter().flat_map(|content| content.meanings.iter().copied()).collect();
-            if let Some(cube) = self.translated(cube, &meanings)? {
+            if let Some(mut cube) = self.translated(cube, &meanings)? {
+                let known = ranges(&cube);
+                for &(entry, declared) in contents.iter().flat_map(|content| &content.ranges) {
+                    let (low, high) = known.get(&entry).copied().unwrap_or((i64::MIN, i64::MAX));
+                    cube.extend(within(declared.beyond(Range { low, high }.into()), entry));
+                }
+                cube.sort_unstable();
+                cube.dedup();
                 cubes.push((contents.into_iter().map(|content| content.shape).collect(), cube));
             }
         }
@@ -191,8 +201,6 @@ impl Translation<'_> {
                 None => translated.push(constraint.about(sum)),
             }
         }
-        translated.sort_unstable();
-        translated.dedup();
         Ok(Some(translated))
     }
 
@@ -281,19 +289,33 @@ impl Translation<'_> {
             Queues::Pso { cells, .. } => cells.iter().flat_map(|queue| queue.values.clone()).collect(),
         };
         places.iter().for_each(|place| _ = meanings.insert(cell(place.index()), Meaning::Constant(0)));
-        let mut shape = BufferShape::default();
+        let (mut shape, mut ranges) = (BufferShape::default(), Vec::new());
         for (position, entry) in queues.contents(way).into_iter().enumerate() {
             shape.queue.push(match entry {
                 Buffered::Barrier => Entry::Barrier,
                 Buffered::Store { cell: target, value } => {
                     let entry = self.to.cells.id(Cell::Entry(t, position as u32));
                     meanings.insert(cell(value as usize), Meaning::Cell(entry));
+                    let declared = self.program.variable_of(target).range;
+                    ranges.push((entry, self.program.writable(declared)));
                     Entry::Store(target)
                 }
             });
         }
-        Content { shape, meanings: meanings.into_iter().collect() }
+        Content { shape, meanings: meanings.into_iter().collect(), ranges }
     }
+}
+
+/// The constraints that the value of a cell satisfies these bounds. A bound that no 64-bit constraint expresses is left out.
+fn within(bounds: ValueBounds, cell: CellId) -> Cube {
+    let value = Linear::cell(cell);
+    let difference = |from: Option<Linear>, bound: Option<i64>, sign: i64| {
+        let constant = Linear::constant(bound?.checked_mul(sign)?);
+        from?.plus(&constant).map(Constraint::AtMost)
+    };
+    let least = difference(value.scaled(-1), bounds.low, 1);
+    let most = difference(Some(value), bounds.high, -1);
+    least.into_iter().chain(most).collect()
 }
 
 /// Whether epochs are consistent: stores to a memory cell are ordered by epoch, and every epoch before that of the next store contains a store.

@@ -1,5 +1,5 @@
-//! Audits the fences that a program has: removes each fence alone and verifies the remaining program. Then removes as many as possible of the
-//! superfluous fences together.
+//! Audits the fences that a program has: removes each fence alone and verifies the remaining program. Then removes the superfluous fences one after
+//! the other, and keeps each that is needed once the earlier ones are gone.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ pub enum Need {
     Needed(Box<Because>),
     /// Without it, no execution satisfies this property (`finally exists`).
     NeededFor(Box<Property>),
-    /// The goal is met without it. All superfluous fences with `together` can be removed together; after that, each of the other superfluous fences
-    /// is needed.
+    /// The goal is met without it. All superfluous fences with `together` can be removed together. After that, each of the other superfluous fences
+    /// is needed, or it could not be verified that it is not.
     Superfluous {
         /// Whether it is among those that can be removed together.
         together: bool,
@@ -38,7 +38,7 @@ pub struct Audited {
     pub kind: Kind,
     /// The threads that execute it.
     pub threads: Vec<ThreadId>,
-    /// Whether it is needed.
+    /// Whether it is needed, with the evidence.
     pub need: Need,
 }
 

@@ -96,7 +96,7 @@ fn commutes(program: &Program, owner: ThreadId, cell: u32, (event, effect): &(Ev
     !stands && !effect.iter().any(touches)
 }
 
-/// The formula that describes the states that violate a property.
+/// The formula of the states that violate a property; `None` for properties whose violation is not a formula about one state.
 pub(crate) fn violating(property: &Property) -> Option<Formula> {
     match &property.kind {
         PropertyKind::Never(formula) | PropertyKind::Finally(Quantifier::Never, formula) => {

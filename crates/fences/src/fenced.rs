@@ -168,7 +168,8 @@ fn without(thread: &Thread, steps: &[Option<EdgeId>]) -> Built<EdgeId> {
     builder.finish(thread.entry, thread.fault)
 }
 
-/// Whether two programs are equal up to the numbering of locations and source positions.
+/// Whether two programs have the same reachable control-flow graphs and formulas, up to the numbering of locations and source positions. Variables
+/// and registers are not compared: both programs must have the same declarations.
 pub fn same(one: &Program, other: &Program) -> bool {
     let threads = one.threads.len() == other.threads.len();
     let numbers: Option<Vec<Vec<Option<LocationId>>>> =

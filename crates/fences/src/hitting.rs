@@ -43,14 +43,14 @@ impl Clause {
     }
 }
 
-/// The cheapest sets.
+/// The sets of minimum cost that satisfy all clauses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cheapest {
     /// The cost, which is the same for all sets.
     pub cost: Cost,
     /// The sets, each sorted and without redundant items.
     pub sets: Vec<Vec<Item>>,
-    /// Whether `sets` has all cheapest sets; false if there are more than the requested maximum.
+    /// Whether `sets` certainly has all cheapest sets; false if the search skipped some because the requested maximum was reached.
     pub complete: bool,
 }
 

@@ -15,7 +15,7 @@ use fencewright_program::{EdgeId, Formula, LocationId, Observable, State, Thread
 use crate::candidate::{Catalogue, Kind};
 use crate::hitting::{Clause, Item};
 
-/// Maximum number of places for which all combinations of fences are tried; fewer places are tried if the formula is large.
+/// Maximum number of places for which all combinations of fences are tried. For a formula with more than `LARGE` labels it is `MOST_FREE_OF_LARGE`.
 const MOST_FREE: usize = 6;
 const MOST_FREE_OF_LARGE: usize = 2;
 const LARGE: usize = 1_000;

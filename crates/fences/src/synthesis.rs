@@ -89,7 +89,7 @@ pub struct Synthesis {
     pub verdict: Verdict,
     /// The fences, in the order of the text.
     pub fences: Vec<Chosen>,
-    /// Their total price.
+    /// The total price of the fences; 0 if there are none.
     pub cost: u64,
     /// The number of fences, in which a fence counts once for each thread that executes it.
     pub count: usize,

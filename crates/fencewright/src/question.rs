@@ -165,8 +165,8 @@ impl Question {
         Ok(Posed { program: program.clone(), properties, engine, confirm: self.confirm })
     }
 
-    /// Decides whether every execution under TSO has the happens-before relation of an execution under SC. The memory model and the properties of the
-    /// question are ignored. The witness is an execution of [`Program::for_robustness`].
+    /// Decides whether every execution under TSO has the happens-before relation of an execution under SC. Of the question only the limits and the
+    /// options of the engines `explicit` and `cegar` are used. The witness is an execution of [`Program::for_robustness`].
     ///
     /// ```
     /// use fencewright::engines::robust::Shape;

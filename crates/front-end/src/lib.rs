@@ -29,7 +29,7 @@ use crate::places::Sites;
 use crate::words::{Meaning, Words};
 
 pub use loaded::Loaded;
-pub use options::{Awaits, COptions, Options, Spins};
+pub use options::{Awaits, COptions, Compilation, MacroOption, Options, Spins};
 pub use view::{Shown, ShownPlace, View};
 
 /// A source language: detects, parses, prints and edits texts in it.
@@ -184,12 +184,19 @@ pub struct Input<'a> {
     /// The options of the command line.
     pub options: &'a Options,
     open: &'a Open<'a>,
+    /// The number of files read, and of their bytes.
+    files: usize,
+    bytes: usize,
 }
+
+/// Maximum number of files of a program.
+const MOST_FILES: usize = 10_000;
 
 impl<'a> Input<'a> {
     /// A main file, with a function that opens other files.
     pub fn new(main: SourceFile, stop: &'a Stop<'a>, options: &'a Options, open: &'a Open<'a>) -> Self {
-        Input { sources: main.into(), stop, options, open }
+        let bytes = main.text.len();
+        Input { sources: main.into(), stop, options, open, files: 1, bytes }
     }
 
     /// The text of the main file.
@@ -200,20 +207,38 @@ impl<'a> Input<'a> {
     /// The included file with this name, read on first use; `included_at` is the span of the include directive.
     pub fn include(&mut self, name: &str, included_at: Span) -> Result<FileId, Diagnostic> {
         self.read(name).map_err(|unread| match unread {
-            Unread::Closed(why) => Diagnostic::new(included_at, format!("cannot include `{name}`: {why}")),
+            Unread::Closed(why) | Unread::Full(why) => {
+                Diagnostic::new(included_at, format!("cannot include `{name}`: {why}"))
+            }
             Unread::NoText(diagnostic) => diagnostic,
         })
     }
 
     /// The file with this name, read on first use.
     pub fn read(&mut self, name: &str) -> Result<FileId, Unread> {
+        self.read_as(name, false)
+    }
+
+    /// The file with this name, which belongs to the system, read on first use. It need not be UTF-8, because comments in old headers are not.
+    pub fn read_system(&mut self, name: &str) -> Result<FileId, Unread> {
+        self.read_as(name, true)
+    }
+
+    fn read_as(&mut self, name: &str, system: bool) -> Result<FileId, Unread> {
         if let Some(known) = self.sources.named(name) {
             return Ok(known);
         }
         let bytes = (self.open)(name).map_err(Unread::Closed)?;
-        let so_far: usize = self.sources.iter().map(|(_, file)| file.text.len()).sum();
-        if so_far + bytes.len() > MAX_FILE_BYTES {
-            return Err(Unread::Closed("all files together are larger than 64 MiB".into()));
+        if self.files >= MOST_FILES {
+            return Err(Unread::Full(format!("more than {MOST_FILES} files are included")));
+        }
+        if self.bytes + bytes.len() > MAX_FILE_BYTES {
+            return Err(Unread::Full("all files together are larger than 64 MiB".into()));
+        }
+        self.files += 1;
+        self.bytes += bytes.len();
+        if system {
+            return Ok(self.sources.add_system(SourceFile::lossy(name, &bytes)));
         }
         match source::decode(&bytes) {
             Ok(text) => Ok(self.sources.add(SourceFile::new(name, text))),
@@ -229,6 +254,8 @@ impl<'a> Input<'a> {
 pub enum Unread {
     /// It cannot be opened, with the reason.
     Closed(String),
+    /// The program has too many files, or they are too large in total; says which.
+    Full(String),
     /// Its contents are not text.
     NoText(Diagnostic),
 }

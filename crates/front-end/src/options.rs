@@ -1,5 +1,7 @@
 //! Options of the command line for reading a program.
 
+use std::collections::BTreeMap;
+
 pub use fencewright_fw::lower::Awaits;
 
 /// Options for reading a program.
@@ -18,6 +20,14 @@ pub struct Options {
 pub struct COptions {
     /// `-I DIR`: directories of include files.
     pub folders: Vec<String>,
+    /// `-isystem DIR`: directories of include files that belong to the system.
+    pub system_folders: Vec<String>,
+    /// `--sysroot DIR`: the root of the headers of the system; the root of this machine if `None`.
+    pub sysroot: Option<String>,
+    /// `--as-one`: the names of the other source files of the program.
+    pub also: Vec<String>,
+    /// `-p`: how the build system compiles source files, by name. These options come before those of the command line.
+    pub compilations: BTreeMap<String, Compilation>,
     /// `--heap N`: maximum number of objects per allocation in a loop; `None` for the default of the translation.
     pub heap: Option<u32>,
     /// `--no-reuse`: allocations never reuse the address of a freed object.
@@ -29,6 +39,32 @@ pub struct COptions {
     /// Whether the analysis is about the accesses of the program (robustness) instead of a property. Then checks for misuse of condition variables
     /// add no accesses, and a call that drains buffers only in some states is one event: a load or an atomic step.
     pub accesses_only: bool,
+}
+
+/// The options with which a source file is compiled, as far as they affect its text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compilation {
+    /// `-D` and `-U`, in order.
+    pub macros: Vec<MacroOption>,
+    /// `-iquote DIR`: directories for `#include "file"` only.
+    pub quote_folders: Vec<String>,
+    /// `-I DIR`.
+    pub folders: Vec<String>,
+    /// `-isystem DIR` and `-idirafter DIR`.
+    pub system_folders: Vec<String>,
+    /// `-include FILE`: files that are included first.
+    pub includes: Vec<String>,
+    /// `--sysroot DIR`.
+    pub sysroot: Option<String>,
+}
+
+/// An option for one macro.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MacroOption {
+    /// `-D NAME` and `-D NAME=VALUE`.
+    Define(String, Option<String>),
+    /// `-U NAME`.
+    Undefine(String),
 }
 
 /// The translation of a loop that only waits for other threads.
@@ -75,10 +111,18 @@ impl Options {
 
     /// The name of the first option set here that applies to C programs only, if there is one.
     pub fn for_c_only(&self) -> Option<&'static str> {
-        let COptions { folders, heap, no_reuse, spins: _, exact_waits: _, accesses_only: _ } = &self.c;
-        [("-I", !folders.is_empty()), ("--heap", heap.is_some()), ("--no-reuse", *no_reuse)]
-            .into_iter()
-            .find_map(|(option, is_given)| is_given.then_some(option))
+        let COptions { folders, system_folders, sysroot, also, compilations, heap, no_reuse, .. } = &self.c;
+        [
+            ("-I", !folders.is_empty()),
+            ("--isystem", !system_folders.is_empty()),
+            ("--sysroot", sysroot.is_some()),
+            ("--as-one", !also.is_empty()),
+            ("-p", !compilations.is_empty()),
+            ("--heap", heap.is_some()),
+            ("--no-reuse", *no_reuse),
+        ]
+        .into_iter()
+        .find_map(|(option, is_given)| is_given.then_some(option))
     }
 }
 

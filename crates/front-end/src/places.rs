@@ -181,7 +181,7 @@ pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnost
     let stores = stores.filter(|edge| matches!(edge.action, Action::Op(Op::Store(..))));
     let fixed = stores.map(|edge| edge.span.text()).filter(|span| {
         let (sources, front_end) = (&loaded.sources, loaded.front_end);
-        sources.is_built_in(span.file) || !front_end.can_lock(sources.text(*span))
+        !sources.is_users(span.file) || !front_end.can_lock(sources.text(*span))
     });
     let fixed = fixed.collect();
     let uses = |span: Span| loaded.sites.as_ref().map_or(0, |sites| sites.beside(span).uses);

@@ -141,7 +141,7 @@ impl Question {
         })
     }
 
-    /// The existing fences, and whether each is needed; `None` if there are no fences or the audit did not succeed.
+    /// The existing fences, and whether each is needed; `None` under SC, if there are no fences, or if the audit did not succeed.
     fn needs(&self, model: MemoryModel) -> Option<Vec<Audited>> {
         let is_fence = |action: &Action| matches!(action, Action::Fence | Action::StoreFence);
         let mut edges = self.program.loaded().program.threads.iter().flat_map(|thread| &thread.edges);

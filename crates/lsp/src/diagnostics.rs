@@ -153,7 +153,7 @@ impl Writer<'_> {
         (location, diagnostic)
     }
 
-    /// Fences that are not needed under any of the models.
+    /// Fences that are needed under none of the relaxed models, and can be removed together under each of them.
     fn superfluous(&self, answers: &Answers) -> Vec<(Location, Diagnostic)> {
         let mut all: BTreeMap<Span, Vec<MemoryModel>> = BTreeMap::new();
         for (model, needs) in &answers.needs {

@@ -90,7 +90,7 @@ impl Documents {
         self.open.remove(uri)
     }
 
-    /// An open document.
+    /// The document that the client has opened under this URI; `None` if it is not open.
     pub fn get(&self, uri: &Uri) -> Option<&Document> {
         self.open.get(uri)
     }

@@ -11,7 +11,8 @@ use fencewright_report::{Source, Style, fences};
 pub struct Fixes {
     /// The memory model.
     pub model: MemoryModel,
-    /// The properties that hold with the fences; properties that are violated under SC too are left out.
+    /// The properties that hold with the fences. Left out are undecided properties, and violated ones that no fence can help: those that are
+    /// existential, or violated under SC too.
     pub properties: Vec<String>,
     /// Whether `properties` are all properties of the program.
     pub all: bool,

@@ -65,7 +65,7 @@ pub fn budget(settings: &Settings, environment: Environment, token: &Token) -> B
     }
 }
 
-/// Reads a program.
+/// Reads a program, and collects the names of all files that reading has tried to open.
 pub fn load(question: &Question, environment: Environment) -> Answer {
     let files = RefCell::new(Vec::new());
     let open = |name: &str| {

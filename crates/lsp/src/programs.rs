@@ -57,7 +57,8 @@ impl Server {
         Ok(())
     }
 
-    /// Rejects the requests that wait for a program that was closed or replaced.
+    /// Rejects the requests that wait for a program that was closed, or for verdicts of a revision that was replaced. (Requests that wait for reading
+    /// have moved on to the next revision.)
     pub(crate) fn leave(&mut self, left: Program) {
         let changed = || (ErrorCode::ContentModified, "the text has changed".to_owned());
         left.waiting.into_iter().for_each(|id| self.reply(id, Err(changed())));

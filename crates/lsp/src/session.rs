@@ -116,7 +116,7 @@ impl Session {
         }
     }
 
-    /// A program.
+    /// The program whose main file this is; `None` if it is not open.
     pub fn get(&self, uri: &Uri) -> Option<&Program> {
         self.programs.get(uri)
     }

@@ -219,7 +219,8 @@ impl Server {
         let _ = self.to_client.send(Outgoing::Message(Box::new(message)));
     }
 
-    /// Shows an execution or proof: as the result of the client's command or, if the client cannot show such results, as a document.
+    /// Shows an execution or proof: as the result of the client's command; if the client cannot show such results, as a document; if it cannot show
+    /// documents either, as a message.
     fn show(&mut self, shown: &Shown) -> Result<Value, Refusal> {
         let result = json!(shown);
         if self.settings.shows_texts {

@@ -19,7 +19,7 @@ const SMALL: std::ops::RangeInclusive<i64> = 0..=4;
 /// The number of the first auxiliary variable. Lower numbers are cells; no program has as many.
 pub const AUXILIARY: CellId = 1 << 30;
 
-/// Supplies auxiliary variables.
+/// Supplies auxiliary variables that are not in use yet.
 pub struct Fresh(CellId);
 
 impl Default for Fresh {

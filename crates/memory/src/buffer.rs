@@ -112,7 +112,7 @@ impl Bound {
         count < bound as usize
     }
 
-    /// The greatest bound.
+    /// The greatest of the bounds.
     pub fn most(self) -> u32 {
         match self {
             Bound::Thread(bound) => bound,
@@ -132,7 +132,7 @@ impl Bound {
 /// A representation of store buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Buffers {
-    /// No buffers.
+    /// No buffers: every store goes to memory at once.
     Sc,
     /// Exact queues; a store that does not fit is an overflow.
     Queue {
@@ -141,7 +141,7 @@ pub enum Buffers {
         /// The capacity of the queues.
         bound: Bound,
     },
-    /// Partial buffers.
+    /// Buffers that keep the order of some stores only.
     Partial {
         /// The memory model: TSO or PSO.
         model: MemoryModel,

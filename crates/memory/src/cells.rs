@@ -45,7 +45,7 @@ pub struct Cells {
     memory: u32,
     /// The first register cell of each thread, and the end of the last thread's register cells. Register cells come after memory cells.
     registers: Vec<u32>,
-    /// The first entry cell of all threads.
+    /// The first entry cell. The entry cells of the threads follow each other, in the order of the threads.
     entries: u32,
     /// The number of entry cells per thread.
     positions: u32,

@@ -2,7 +2,7 @@
 
 use fencewright_program::{LocationId, Program, ThreadId};
 
-/// A control state.
+/// A control state: everything in a state except the values of cells.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Control {
     /// The control location of each thread.

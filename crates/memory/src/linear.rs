@@ -18,7 +18,7 @@ use crate::machine::Command;
 pub struct Linear {
     /// Cells with their coefficients.
     pub terms: Vec<(CellId, i64)>,
-    /// The constant.
+    /// The constant term.
     pub constant: i64,
 }
 

@@ -19,7 +19,7 @@ use miniz_oxide::{DataFormat, MZFlush, MZStatus};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Packed states.
+/// Packed states of a certificate: as words, or still compressed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PackedStates {
     /// The number of words per state, and the states in one array.
@@ -77,7 +77,7 @@ const MOST_STATES: u64 = u32::MAX as u64 - 1;
 const PART: usize = 1 << 15;
 
 impl PackedStates {
-    /// The number of states.
+    /// The number of states that the encoding states; it is not checked here.
     pub fn count(&self) -> u64 {
         match self {
             PackedStates::Plain(words, states) => states.len() as u64 / (*words).max(1) as u64,

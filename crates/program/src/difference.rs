@@ -41,7 +41,7 @@ impl States {
         }
     }
 
-    /// Appends a state.
+    /// Appends a state, as its differences from the last one. The numbers of threads, registers and cells must be the same.
     pub fn push(&mut self, next: State) {
         let before = &self.last;
         let found = &mut self.differences;

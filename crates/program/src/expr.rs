@@ -1,7 +1,7 @@
 //! Integer expressions.
 //!
-//! One type serves thread code (leaves are registers) and properties (leaves are observables of a whole state):
-//! an expression never touches shared memory by itself, because every access is an event of its own.
+//! One type serves thread code and properties. In thread code, leaves are registers: an expression never accesses shared memory, because every access
+//! is an event of its own. In properties, leaves are observables of a whole state.
 
 /// An expression over leaves of type `L`. Comparisons and logical operators give 0 or 1; any value but 0 is true.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,9 +21,9 @@ pub enum Expr<L> {
 /// Unary operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum UnaryOp {
-    /// Arithmetic negation.
+    /// Arithmetic negation: `-x`.
     Neg,
-    /// Logical negation.
+    /// Logical negation: 1 for 0, and 0 for any other value.
     Not,
     /// Bitwise negation: `-x - 1`.
     BitNot,
@@ -185,7 +185,7 @@ impl BinaryOp {
         matches!(self, Eq | Ne | Lt | Le | Gt | Ge)
     }
 
-    /// The comparison that is true exactly where this one is false; any other operator is returned unchanged.
+    /// The complementary comparison, such as `>=` for `<`; any other operator is returned unchanged.
     pub fn negated(self) -> Self {
         use BinaryOp::*;
         match self {
@@ -265,7 +265,7 @@ impl<L> Expr<L> {
         Expr::If(Box::new(condition), Box::new(then), Box::new(otherwise))
     }
 
-    /// Logical negation.
+    /// Logical negation: `!self`.
     #[allow(clippy::should_implement_trait)]
     pub fn not(self) -> Self {
         Expr::unary(UnaryOp::Not, self)
@@ -373,7 +373,7 @@ impl<L> Expr<L> {
         }
     }
 
-    /// Replaces every leaf by an expression.
+    /// Replaces every leaf by the expression that `leaf` returns for it.
     pub fn map<M>(&self, leaf: &mut impl FnMut(&L) -> Expr<M>) -> Expr<M> {
         match self {
             Expr::Const(value) => Expr::Const(*value),

@@ -42,7 +42,7 @@ impl Bounds {
         self.low.is_none_or(|low| low <= value) && self.high.is_none_or(|high| value <= high)
     }
 
-    /// The intersection of both.
+    /// The values within both bounds.
     pub fn and(self, other: Bounds) -> Bounds {
         let tighter = |a: Option<i64>, b: Option<i64>, pick: fn(i64, i64) -> i64| match (a, b) {
             (Some(a), Some(b)) => Some(pick(a, b)),
@@ -137,7 +137,8 @@ impl Program {
         }
     }
 
-    /// The given bounds, without some that the value certainly satisfies.
+    /// The given bounds, without those that the value satisfies by its form alone: a constant within the bounds, or a register, which over the
+    /// naturals is never negative. A sufficient condition only, so bounds that always hold may remain.
     pub fn doubtful(&self, bounds: Bounds, value: &Expr<RegisterId>) -> Bounds {
         match (value.constant(), value) {
             (Some(v), _) if bounds.contains(v) => Bounds::ANY,

@@ -41,7 +41,7 @@ pub enum Numbers {
     Int,
     /// Natural numbers: writing a value below 0 is a violation.
     Nat,
-    /// Real numbers.
+    /// Real numbers. Constants are integers; only a `*` can choose a value that is not.
     Real,
 }
 
@@ -71,7 +71,7 @@ impl Range {
 pub enum Init {
     /// This value.
     Value(i64),
-    /// Any value of the range, or any value at all.
+    /// Any value of the range; without a range, any value of the data domain.
     Any(Option<Range>),
 }
 
@@ -114,7 +114,7 @@ id!(
 /// A concurrent program with the properties to be checked.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
-    /// The data domain.
+    /// The values that registers and memory hold.
     pub numbers: Numbers,
     /// Shared variables; they occupy consecutive memory cells, in order.
     pub variables: Vec<Variable>,
@@ -139,23 +139,23 @@ pub struct Call {
     pub at: Span,
 }
 
-/// Suggestions from the source.
+/// Suggestions from the source, which guide predicate abstraction and fence placement.
 #[derive(Clone, Debug, Default)]
 pub struct Hints {
     /// Formulas to start predicate abstraction from.
     pub predicates: Vec<Formula>,
     /// Places where no fence should be inserted.
     pub spared: Vec<(ThreadId, LocationId)>,
-    /// Prices for fence placement.
+    /// Prices of fences; they override those of the command line.
     pub costs: Vec<(Price, u32)>,
 }
 
 /// The fence or place that a price is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Price {
-    /// Any full fence.
+    /// Any full fence, at a place without a price of its own.
     Fence,
-    /// Any store-store fence.
+    /// Any store-store fence, at a place without a price of its own.
     StoreFence,
     /// A locked instruction in place of a store.
     Swap,
@@ -178,7 +178,7 @@ pub struct Variable {
     pub range: Option<Range>,
     /// Initial contents, one value for each cell.
     pub init: Vec<Init>,
-    /// The declaration.
+    /// The declaration in the source.
     pub span: Span,
 }
 
@@ -219,7 +219,7 @@ pub struct Register {
     pub range: Option<Range>,
 }
 
-/// A control location.
+/// A control location of a thread.
 #[derive(Clone, Debug, Default)]
 pub struct Location {
     /// The labels of this location in the source.
@@ -235,11 +235,11 @@ pub struct Location {
 /// An edge of a control-flow graph.
 #[derive(Clone, Debug)]
 pub struct Edge {
-    /// The source location.
+    /// The location that the edge leaves.
     pub from: LocationId,
-    /// The target location.
+    /// The location that the edge leads to, unless the action faults.
     pub to: LocationId,
-    /// The effect.
+    /// The action that a thread performs when it takes the edge.
     pub action: Action,
     /// The statement it was lowered from.
     pub span: Span,
@@ -271,7 +271,7 @@ pub enum Action {
 /// An operation that may also occur inside an atomic step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// No effect.
+    /// No effect; the step only changes the control location.
     Skip,
     /// `register := value`.
     Assign(RegisterId, Expr<RegisterId>),
@@ -307,14 +307,14 @@ pub enum Fault {
     Index,
     /// A value outside the declared range, or below 0 over the naturals.
     Range,
-    /// Division by zero.
+    /// Division or remainder by zero.
     DivisionByZero,
     /// A shift by less than 0 or by more than 63.
     Shift,
 }
 
 impl Fault {
-    /// The fault in words.
+    /// The fault as a text for users.
     pub fn describe(self) -> &'static str {
         match self {
             Fault::Assertion(_) => "assertion failed",

@@ -107,7 +107,7 @@ pub enum Access {
         /// Whether it went into the buffer.
         buffered: bool,
     },
-    /// The thread faulted.
+    /// An operation faulted, in this way; the thread is at its fault location.
     Fault(Fault),
 }
 
@@ -135,7 +135,7 @@ pub enum Disabled {
     LockTaken,
     /// The thread does not hold the lock.
     LockNotHeld,
-    /// A condition does not hold.
+    /// The condition of an `assume` is 0.
     Condition,
     /// No value was chosen for a `*`; every earlier operation of the step could run.
     NoChoice,
@@ -148,7 +148,7 @@ pub enum Disabled {
 }
 
 impl Disabled {
-    /// The reason in words.
+    /// The reason as a text for users.
     pub fn describe(self) -> &'static str {
         match self {
             Disabled::Elsewhere => "the thread is not at the start of this edge",
@@ -176,7 +176,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// The limit in words.
+    /// The limit as a text for users.
     pub fn describe(self) -> &'static str {
         match self {
             Limit::Overflow => "a value does not fit 64 bits",

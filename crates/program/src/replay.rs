@@ -107,7 +107,7 @@ impl Trace {
         self.replay_for_until(program, model, property, &|| false)
     }
 
-    /// Like [`Trace::replay_for`], polling `stop`.
+    /// Like [`Trace::replay_for`], polling `stop` every 64 events.
     pub fn replay_for_until(
         &self,
         program: &Program,

@@ -12,7 +12,8 @@ impl FileId {
     pub const MAIN: FileId = FileId(0);
 }
 
-/// The call through which control reached a text that several calls share: a number in [`calls`](crate::Program::calls), starting from 1, or none.
+/// The call through which control reached inlined code: its position in [`calls`](crate::Program::calls), counted from 1, or none. All calls of a
+/// procedure share its text, so a span alone does not tell them apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(pub Option<NonZeroU32>);
 

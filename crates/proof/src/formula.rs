@@ -10,7 +10,7 @@ use num_traits::{One, Signed, Zero};
 /// A sum of variables times coefficients, plus a constant. A variable is identified by a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sum<N = BigInt> {
-    /// Variables with their coefficients. In an [`Atom`]: sorted by variable, without zeros.
+    /// Variables with their coefficients. In an [`Atom`]: sorted by variable, without zero coefficients.
     pub terms: Vec<(u32, N)>,
     /// The constant term.
     pub constant: N,
@@ -83,7 +83,7 @@ impl Atom {
         &self.sum
     }
 
-    /// The comparison.
+    /// The relation of the sum to zero.
     pub fn relation(&self) -> Relation {
         self.relation
     }

@@ -33,11 +33,11 @@ pub use verify::verify;
 /// The number by which steps refer to a fact.
 pub type Fact = u32;
 
-/// A refutation: steps in an order such that each step comes after the steps it uses; the last one is the conclusion. Solvers may use their own type
-/// of numbers; big integers are the default.
+/// A refutation. Its last step is the conclusion; solvers put each step after the steps that it uses, but [`verify`] does not rely on that. Solvers
+/// may use their own type of numbers; big integers are the default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof<N = BigInt> {
-    /// The steps.
+    /// The steps; the last one is the conclusion.
     pub steps: Vec<Step<N>>,
 }
 
@@ -57,7 +57,7 @@ pub enum Step<N = BigInt> {
     },
     /// A case split on `term <= 0` or `term >= 1`.
     Cut {
-        /// The term.
+        /// The term, which may be any integer term over the variables.
         term: Sum<N>,
         /// The two cases, in this order.
         branches: [Branch; 2],

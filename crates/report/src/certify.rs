@@ -14,9 +14,9 @@ use crate::words::grouped;
 pub enum Answer {
     /// Every proof obligation holds; with statistics of the check.
     Accepted(Accepted),
-    /// Some proof obligation fails, with the reason.
+    /// The certificate does not prove its claim, or is too hard for the checker; with the reason.
     Rejected(String),
-    /// The checker could not decide it, with the reason.
+    /// A limit was reached before the check was finished; with the reason.
     Unknown(String),
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::json;
 use crate::style::Style;
 
-/// An engine with the names of its own options: the options that it uses and that some other engine does not use.
+/// An engine with the names of its own options: those that it uses, but not every engine does.
 pub struct Described {
     /// The name that `--engine` takes.
     pub name: EngineName,

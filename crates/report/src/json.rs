@@ -522,7 +522,7 @@ impl<'a> StepObject<'a> {
     }
 }
 
-/// Memory after a step.
+/// The cells that are shown, with their values after a step.
 struct Memory<'a> {
     step: Step<'a>,
     cells: &'a [u32],

@@ -23,7 +23,7 @@ pub struct Known {
     everywhere: BTreeMap<Cell, String>,
 }
 
-/// A fact about variables.
+/// A fact that holds whenever the thread is at a point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
     /// The cells that the fact mentions.

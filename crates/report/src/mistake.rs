@@ -33,7 +33,7 @@ pub enum Kind {
     Uninitialised,
     /// A pointer that is not the start of an allocation was freed.
     BadFree,
-    /// Any other error.
+    /// Any other failed memory check.
     Other,
 }
 

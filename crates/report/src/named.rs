@@ -11,7 +11,7 @@ use crate::origins::Written;
 use crate::step::is_temporary;
 use crate::words::Source;
 
-/// Maximum number of preceding expressions that are searched for one that contains a span.
+/// Maximum number of expressions that are searched, backwards from a span, for one that encloses it.
 const MOST_STEPS_BEFORE: usize = 1_000;
 
 impl<'a> Source<'a> {
@@ -129,13 +129,14 @@ impl<'a> Source<'a> {
         self.value(self.register_kind(thread, register), value)
     }
 
-    /// A pointer to the object that a register with these values of [`Holds::Mark`](fencewright_lang::facts::Holds) marks as freed.
+    /// The text of a pointer to the object whose lifetime a register marks as ended; `kind` and `number` are those of the register's
+    /// [`Holds::Mark`](fencewright_lang::facts::Holds).
     pub fn marked(&self, kind: usize, number: i64) -> String {
         let spot = self.facts.memory.spot(kind, number);
         spot.map_or_else(|| number.to_string(), |spot| self.word(&Meaning::Pointer(spot)))
     }
 
-    /// Like [`marked`](Source::marked), but with the object itself instead of a pointer to it.
+    /// Like [`marked`](Source::marked), but names the object itself instead of a pointer to it.
     pub fn marked_place(&self, kind: usize, number: i64) -> String {
         let spot = self.facts.memory.spot(kind, number);
         spot.map_or_else(|| number.to_string(), |spot| self.word(&Meaning::Place(spot)))

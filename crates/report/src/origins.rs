@@ -9,7 +9,7 @@ use fencewright_program::{BinaryOp, Event, EventKind, Expr, Op, RegisterId, Stat
 
 use crate::words::{Source, expression_of_texts};
 
-/// Maximum length of the text of an origin, in characters; instead of a longer one, the value is shown.
+/// Maximum length of the text of an origin, in bytes; instead of a longer one, the value is shown.
 const LONGEST_ORIGIN: usize = 80;
 
 /// For each temporary register, the origin of the value that it holds after a prefix of an execution.

@@ -135,7 +135,8 @@ impl Fact {
     }
 }
 
-/// The rows of an execution, ordered by their first steps. Steps with an index in `kept` are not folded.
+/// The rows of an execution. They are ordered by their first steps; if the front end lists expressions that are shown as one step, a row of such an
+/// expression is placed by its first step that does more than access registers. Steps with an index in `kept` are not folded.
 pub fn rows(source: Source<'_>, replayed: &Replayed, kept: &[usize]) -> Vec<Row> {
     let mut statements = Statements::default();
     let facts: Vec<Fact> = steps(source, replayed).map(|step| Fact::new(&step, &mut statements)).collect();

@@ -12,7 +12,7 @@ use crate::json::line;
 use crate::text::{count, seconds};
 use crate::words::{Source, grouped};
 
-/// Minimum width of the column of properties.
+/// Minimum width of the column of properties, in characters.
 const PROPERTY: usize = 16;
 
 /// One answer, or an error.

@@ -24,7 +24,7 @@ use crate::words::{self, Source, grouped, shortened};
 const MOST_ROWS: usize = 400;
 /// Maximum number of explanations of an unknown verdict; further ones are only counted.
 const MOST_EXPLANATIONS: usize = 10;
-/// Minimum width of the column of statements; `MOST_COLUMNS` is the maximum.
+/// Minimum width of the column of statements, in characters; `MOST_COLUMNS` is the maximum.
 const FEWEST_COLUMNS: usize = 9;
 const MOST_COLUMNS: usize = 44;
 /// A program with more cells than this shows only those that have changed.
@@ -481,8 +481,8 @@ fn passes_in_words(last: &Step<'_>, before: &State, passes: &Passes, steps: usiz
     format!("{times} around in {} steps{alone}: {changed}", grouped(steps as u64))
 }
 
-/// Memory and the buffer after a step that changes the buffer, unless the words of the step imply them: a flush that empties the buffer, or a
-/// store into an empty one.
+/// For a step that changes the buffer: the memory cells that it changes, and the buffer after it. `None` if the words of the step imply them: a flush
+/// that empties the buffer, or a store into an empty one.
 fn changes(step: &Step<'_>) -> Option<String> {
     let (source, thread) = (step.source, step.event.thread.index());
     let (before, after) = (&step.before, &step.after);

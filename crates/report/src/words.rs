@@ -28,7 +28,7 @@ pub struct Source<'a> {
     pub files: &'a Sources,
     /// The front end of the source language.
     pub front_end: &'static dyn FrontEnd,
-    /// Notes on the translation.
+    /// Notes on the translation, for users: assumptions and simplifications.
     pub notes: &'a [String],
     /// Warnings about the program.
     pub warnings: &'a [Diagnostic],

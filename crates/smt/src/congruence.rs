@@ -42,7 +42,7 @@ impl Solved {
 /// Maximum number of variables of a system: the table of directions is quadratic in it.
 const MOST_VARIABLES: usize = 300;
 
-/// If the equations `linear = 0` are found to have no integer solution: factors for them such that their weighted sum has no integer solution either.
+/// Factors for the equations `linear = 0` such that their weighted sum has no integer solution, and so neither have the equations.
 ///
 /// `None` proves nothing: large systems are not tried, and contradictions over the rationals are left to simplex.
 pub(crate) fn unsolvable(equations: &[(Fact, Linear)], meter: &mut Meter<'_>) -> Result<Option<Sum>, Reason> {

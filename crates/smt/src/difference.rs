@@ -143,12 +143,12 @@ impl Differences {
         sources
     }
 
-    /// A mark for [`Differences::undo`].
+    /// The current position in the trail of changes, for [`Differences::undo`].
     pub fn mark(&self) -> usize {
         self.trail.len()
     }
 
-    /// Removes all constraints added since the mark was taken.
+    /// Removes all constraints added since `mark` returned this position.
     pub fn undo(&mut self, mark: usize) {
         for change in self.trail.drain(mark..).rev() {
             match change {

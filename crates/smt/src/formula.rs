@@ -135,7 +135,7 @@ impl Formula {
         Some(parts)
     }
 
-    /// The formula that is true where `self` is false or `conclusion` is true.
+    /// The implication from `self` to `conclusion`.
     pub fn implies(self, conclusion: Formula) -> Formula {
         Formula::or([!self, conclusion])
     }

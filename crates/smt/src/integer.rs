@@ -45,17 +45,17 @@ impl Int {
         }
     }
 
-    /// Is this zero?
+    /// Whether this is zero.
     pub fn is_zero(&self) -> bool {
         matches!(self.0, Word(0))
     }
 
-    /// Is this one?
+    /// Whether this is one.
     pub fn is_one(&self) -> bool {
         matches!(self.0, Word(1))
     }
 
-    /// Is this greater than zero?
+    /// Whether this is greater than zero.
     pub fn is_positive(&self) -> bool {
         match &self.0 {
             Word(value) => *value > 0,
@@ -63,7 +63,7 @@ impl Int {
         }
     }
 
-    /// Is this less than zero?
+    /// Whether this is less than zero.
     pub fn is_negative(&self) -> bool {
         match &self.0 {
             Word(value) => *value < 0,
@@ -103,7 +103,7 @@ impl Int {
         -&(-self).div_floor(divisor)
     }
 
-    /// Does `divisor` (not zero) divide this without remainder?
+    /// Whether `divisor`, which must not be zero, divides this without remainder.
     pub fn is_multiple_of(&self, divisor: &Int) -> bool {
         match (&self.0, &divisor.0) {
             (Word(left), Word(right)) => *right == -1 || left % right == 0,

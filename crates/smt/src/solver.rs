@@ -85,7 +85,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// A model from values.
+    /// A model from values in any order, one for each variable.
     pub fn new(mut values: Vec<(Var, Int)>) -> Model {
         values.sort_by_key(|(var, _)| *var);
         Model { values }
@@ -115,7 +115,7 @@ impl Model {
 pub enum Reason {
     /// The limit on steps was reached.
     Steps,
-    /// The deadline passed.
+    /// The deadline of the budget passed.
     Deadline,
     /// The caller's `stop` returned true.
     Cancelled,

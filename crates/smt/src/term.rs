@@ -267,7 +267,7 @@ impl Atom {
         &self.linear
     }
 
-    /// The comparison.
+    /// The relation of the term to zero.
     pub fn relation(&self) -> Relation {
         self.relation
     }

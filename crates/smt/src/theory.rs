@@ -11,7 +11,7 @@ pub(crate) type Sum = Vec<(Fact, Int)>;
 
 /// The state of the asserted atoms.
 pub(crate) enum Status {
-    /// The atoms are satisfied by the procedure's current assignment, over the integers.
+    /// The atoms are satisfied by the procedure's current assignment. It is integral if the check was asked for integers.
     Consistent,
     /// The atoms are unsatisfiable.
     Conflict(Step),
@@ -37,9 +37,9 @@ pub(crate) trait Theory {
     /// A cheap, incomplete test whether the atom contradicts the atoms asserted so far: `false` means unknown.
     fn refutes(&self, atom: &Atom) -> bool;
 
-    /// A mark for [`Theory::undo`].
+    /// The current position in the trail of changes, for [`Theory::undo`].
     fn mark(&self) -> usize;
 
-    /// Removes all atoms asserted since the mark was taken.
+    /// Removes all atoms asserted since `mark` returned this position.
     fn undo(&mut self, mark: usize);
 }

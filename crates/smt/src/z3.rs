@@ -27,7 +27,7 @@ const LONGEST_LINE: u64 = 1 << 24;
 pub struct Z3 {
     program: PathBuf,
     process: Option<Process>,
-    /// Time limit per query.
+    /// Time limit per query: 10 seconds unless it is changed.
     pub time_limit: Duration,
     questions: u64,
 }

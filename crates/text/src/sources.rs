@@ -15,11 +15,13 @@ pub struct Sources {
     included: Vec<SourceFile>,
     /// The files that are built into the front end, such as headers.
     built_in: BTreeSet<FileId>,
+    /// The files that belong to the system, such as the headers of its C library.
+    system: BTreeSet<FileId>,
 }
 
 impl From<SourceFile> for Sources {
     fn from(main: SourceFile) -> Self {
-        Sources { main, included: Vec::new(), built_in: BTreeSet::new() }
+        Sources { main, included: Vec::new(), built_in: BTreeSet::new(), system: BTreeSet::new() }
     }
 }
 
@@ -35,6 +37,23 @@ impl Sources {
         let id = self.add(file);
         self.built_in.insert(id);
         id
+    }
+
+    /// Adds a file that belongs to the system: it is never changed.
+    pub fn add_system(&mut self, file: SourceFile) -> FileId {
+        let id = self.add(file);
+        self.system.insert(id);
+        id
+    }
+
+    /// Whether a file belongs to the system.
+    pub fn is_system(&self, id: FileId) -> bool {
+        self.system.contains(&id)
+    }
+
+    /// Whether the user wrote a file, so that it may be changed.
+    pub fn is_users(&self, id: FileId) -> bool {
+        !self.is_built_in(id) && !self.is_system(id)
     }
 
     /// Whether a file is built into the front end.
@@ -75,7 +94,7 @@ impl Sources {
         (0..).map(FileId).zip(files)
     }
 
-    /// The same files with their texts replaced.
+    /// The same files, each with the text that `text` returns for it; the first error ends the replacement.
     pub fn with_texts<E>(
         &self,
         mut text: impl FnMut(FileId, &SourceFile) -> Result<String, E>,
@@ -83,7 +102,7 @@ impl Sources {
         let mut changed = |id, file: &SourceFile| Ok(SourceFile::new(&file.name, text(id, file)?));
         let main = changed(FileId::MAIN, &self.main)?;
         let included = self.iter().skip(1).map(|(id, file)| changed(id, file)).collect::<Result<_, _>>()?;
-        Ok(Sources { main, included, built_in: self.built_in.clone() })
+        Ok(Sources { main, included, built_in: self.built_in.clone(), system: self.system.clone() })
     }
 
     /// The text of a span; empty if the span does not fit into its file.

@@ -134,8 +134,8 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// The slice with these threads. An error if the set is not closed, if it names threads that do not exist or are out of order, or if an omitted
-    /// thread may access an open array outside its modelled part.
+    /// The slice with these threads. An error if the set is empty or not closed, if it names threads that do not exist or are out of order, or if an
+    /// omitted thread may access an open array outside its modelled part.
     pub fn new(program: &Program, threads: &[ThreadId]) -> Result<Self, String> {
         let ordered = threads.windows(2).all(|pair| pair[0] < pair[1]);
         if !ordered || threads.last().is_none_or(|last| last.index() >= program.threads.len()) {

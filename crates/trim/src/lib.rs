@@ -1,10 +1,10 @@
-//! Gives memory that is free back to the operating system.
+//! Returns free memory to the operating system.
 //!
-//! The system's allocator keeps memory that a search has freed, in arenas of the threads that allocated it. These may be gigabytes that no thread
-//! uses, but they still count as memory of the process and towards the user's memory limit, so little would be left for the next search in the same
-//! process. Safe Rust has no interface for this, so the call is in this separate crate: in all others unsafe code is forbidden.
+//! The system's allocator keeps memory that a search has freed, in arenas of the threads that allocated it. This can be gigabytes, which no thread
+//! uses but which still count as memory of the process, and so towards the user's memory limit: little would be left for the next search in the same
+//! process. Safe Rust has no interface for returning it, so the call is in this separate crate; unsafe code is forbidden in all others.
 
-/// Gives free memory back, where the allocator can do that; elsewhere it has no effect.
+/// Asks the allocator to return free memory to the system. Only glibc on Linux can do that; elsewhere the function has no effect.
 pub fn give_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     glibc::trim();

@@ -1,8 +1,8 @@
 //! Syntactic facts about functions: which create or join threads, which have their address taken, and the targets of their jumps.
 
 use fencewright_c::typed::tree::{
-    Block, Callee, Expr, ExprKind, FunctionId, GlobalId, Initial, LabelId, Place, PlaceKind, Statement,
-    StatementKind, Unit,
+    AssemblyInput, Block, Callee, Expr, ExprKind, FunctionId, GlobalId, Initial, LabelId, Place, PlaceKind,
+    Statement, StatementKind, Unit,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -63,8 +63,13 @@ impl Graph {
                             }
                         }
                         StatementKind::Assembly(assembly) => {
-                            let outputs = assembly.outputs.iter();
-                            graph.changed.extend(outputs.filter_map(|(_, place)| root(place)));
+                            let outputs = assembly.outputs.iter().map(|(_, place)| place);
+                            let inputs = assembly.inputs.iter().filter_map(|(_, input)| match input {
+                                // Assembly that clobbers memory may write its inputs in memory.
+                                AssemblyInput::Memory(place) => Some(place),
+                                AssemblyInput::Value(_) => None,
+                            });
+                            graph.changed.extend(outputs.chain(inputs).filter_map(root));
                         }
                         _ => {}
                     }
@@ -265,7 +270,10 @@ fn walk(statement: &Statement, visit: &mut dyn FnMut(Part<'_>)) {
         StatementKind::Return(value) => value.iter().for_each(|expr| walk_expr(expr, visit)),
         StatementKind::Assembly(assembly) => {
             assembly.outputs.iter().for_each(|(_, place)| walk_place(place, visit));
-            assembly.inputs.iter().for_each(|(_, expr)| walk_expr(expr, visit));
+            assembly.inputs.iter().for_each(|(_, input)| match input {
+                AssemblyInput::Value(expr) => walk_expr(expr, visit),
+                AssemblyInput::Memory(place) => walk_place(place, visit),
+            });
         }
     }
 }

@@ -4,19 +4,7 @@
 #include <sched.h>
 #include <time.h>
 #include <fencewright/keys.h>
-typedef unsigned long pthread_t;
-typedef struct { int __detached; } pthread_attr_t;
-typedef struct { int __owner, __type, __depth; } pthread_mutex_t;
-typedef struct { int __type; } pthread_mutexattr_t;
-typedef struct { int __owner; } pthread_spinlock_t;
-typedef struct { unsigned long __waiting; int __state; } pthread_cond_t;
-typedef struct { int __unused; } pthread_condattr_t;
-typedef struct { int __state; } pthread_rwlock_t;
-typedef struct { int __unused; } pthread_rwlockattr_t;
-typedef struct { int __count, __arrived, __leaving, __serial; } pthread_barrier_t;
-typedef struct { int __unused; } pthread_barrierattr_t;
-typedef struct { int __done; } pthread_once_t;
-typedef unsigned int pthread_key_t;
+#include <fencewright/pthread_types.h>
 #define PTHREAD_MUTEX_INITIALIZER { 0 }
 #define PTHREAD_COND_INITIALIZER { 0 }
 #define PTHREAD_RWLOCK_INITIALIZER { 0 }
@@ -30,6 +18,23 @@ typedef unsigned int pthread_key_t;
 #define PTHREAD_MUTEX_RECURSIVE 1
 #define PTHREAD_MUTEX_ERRORCHECK 2
 #define PTHREAD_MUTEX_DEFAULT PTHREAD_MUTEX_NORMAL
+#define PTHREAD_MUTEX_TIMED_NP PTHREAD_MUTEX_NORMAL
+#define PTHREAD_MUTEX_STALLED 0
+#define PTHREAD_MUTEX_ROBUST 1
+#define PTHREAD_PRIO_NONE 0
+#define PTHREAD_PRIO_INHERIT 1
+#define PTHREAD_PRIO_PROTECT 2
+#define PTHREAD_INHERIT_SCHED 0
+#define PTHREAD_EXPLICIT_SCHED 1
+#define PTHREAD_SCOPE_SYSTEM 0
+#define PTHREAD_SCOPE_PROCESS 1
+#define PTHREAD_CANCEL_ENABLE 0
+#define PTHREAD_CANCEL_DISABLE 1
+#define PTHREAD_CANCEL_DEFERRED 0
+#define PTHREAD_CANCEL_ASYNCHRONOUS 1
+#define PTHREAD_CANCELED ((void *)-1)
+#define PTHREAD_STACK_MIN 16384
+#define PTHREAD_KEYS_MAX 1024
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument);
 int pthread_join(pthread_t thread, void **result);
 int pthread_detach(pthread_t thread);
@@ -79,3 +84,45 @@ int pthread_barrier_wait(pthread_barrier_t *barrier);
 #define pthread_key_delete(key) ((void)(key), 0)
 #define pthread_getspecific(key) __fencewright_value(key)
 #define pthread_setspecific(key, value) __fencewright_set_value(key, value)
+// Declared only:
+int pthread_atfork(void (*before)(void), void (*parent)(void), void (*child)(void));
+int pthread_attr_getdetachstate(const pthread_attr_t *attributes, int *state);
+int pthread_attr_getstacksize(const pthread_attr_t *attributes, size_t *size);
+int pthread_attr_getstack(const pthread_attr_t *attributes, void **stack, size_t *size);
+int pthread_attr_setstack(pthread_attr_t *attributes, void *stack, size_t size);
+int pthread_attr_setguardsize(pthread_attr_t *attributes, size_t size);
+int pthread_attr_setscope(pthread_attr_t *attributes, int scope);
+int pthread_attr_setinheritsched(pthread_attr_t *attributes, int inherited);
+int pthread_attr_setschedpolicy(pthread_attr_t *attributes, int policy);
+int pthread_attr_setschedparam(pthread_attr_t *attributes, const struct sched_param *parameters);
+int pthread_attr_setaffinity_np(pthread_attr_t *attributes, size_t size, const cpu_set_t *set);
+int pthread_getattr_np(pthread_t thread, pthread_attr_t *attributes);
+int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *set);
+int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set);
+int pthread_getschedparam(pthread_t thread, int *policy, struct sched_param *parameters);
+int pthread_setschedparam(pthread_t thread, int policy, const struct sched_param *parameters);
+int pthread_setschedprio(pthread_t thread, int priority);
+int pthread_getname_np(pthread_t thread, char *name, size_t size);
+int pthread_getcpuclockid(pthread_t thread, clockid_t *clock);
+int pthread_setconcurrency(int level);
+int pthread_setcanceltype(int type, int *before);
+void pthread_testcancel(void);
+int pthread_tryjoin_np(pthread_t thread, void **result);
+int pthread_timedjoin_np(pthread_t thread, void **result, const struct timespec *until);
+int pthread_mutexattr_gettype(const pthread_mutexattr_t *attributes, int *type);
+int pthread_mutexattr_setpshared(pthread_mutexattr_t *attributes, int shared);
+int pthread_mutexattr_setprotocol(pthread_mutexattr_t *attributes, int protocol);
+int pthread_mutexattr_setrobust(pthread_mutexattr_t *attributes, int robust);
+int pthread_mutex_consistent(pthread_mutex_t *mutex);
+int pthread_condattr_init(pthread_condattr_t *attributes);
+int pthread_condattr_destroy(pthread_condattr_t *attributes);
+int pthread_condattr_setclock(pthread_condattr_t *attributes, clockid_t clock);
+int pthread_condattr_setpshared(pthread_condattr_t *attributes, int shared);
+int pthread_rwlockattr_init(pthread_rwlockattr_t *attributes);
+int pthread_rwlockattr_destroy(pthread_rwlockattr_t *attributes);
+int pthread_rwlockattr_setpshared(pthread_rwlockattr_t *attributes, int shared);
+int pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct timespec *until);
+int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct timespec *until);
+int pthread_barrierattr_init(pthread_barrierattr_t *attributes);
+int pthread_barrierattr_destroy(pthread_barrierattr_t *attributes);
+int pthread_barrierattr_setpshared(pthread_barrierattr_t *attributes, int shared);

@@ -1,3 +1,8 @@
-// <stdarg.h> as fencewright models it: arguments without a type can be passed, and not be looked at.
+// <stdarg.h> as fencewright models it: arguments without a type can be passed on, and not be read.
 #pragma once
-typedef struct { int __unused; } va_list;
+typedef __builtin_va_list va_list;
+typedef __builtin_va_list __gnuc_va_list;
+#define va_start(list, last) __builtin_va_start(list, last)
+#define va_arg(list, type) __builtin_va_arg(list, type)
+#define va_end(list) __builtin_va_end(list)
+#define va_copy(to, from) __builtin_va_copy(to, from)

@@ -51,3 +51,28 @@ static inline char *strcat(char *to, const char *from)
 }
 char *strdup(const char *text);
 char *strerror(int number);
+// Declared only:
+void *memchr(const void *from, int value, size_t size);
+void *memrchr(const void *from, int value, size_t size);
+void *memmem(const void *from, size_t size, const void *part, size_t length);
+void *mempcpy(void *to, const void *from, size_t size);
+char *stpcpy(char *to, const char *from);
+char *strncat(char *to, const char *from, size_t size);
+char *strchr(const char *text, int character);
+char *strrchr(const char *text, int character);
+char *strchrnul(const char *text, int character);
+char *strstr(const char *text, const char *part);
+char *strpbrk(const char *text, const char *any);
+size_t strspn(const char *text, const char *any);
+size_t strcspn(const char *text, const char *any);
+size_t strnlen(const char *text, size_t most);
+char *strtok(char *text, const char *between);
+char *strtok_r(char *text, const char *between, char **rest);
+char *strsep(char **text, const char *between);
+char *strndup(const char *text, size_t size);
+char *strerror_r(int number, char *to, size_t size);
+char *strsignal(int number);
+int strcoll(const char *first, const char *second);
+size_t strxfrm(char *to, const char *from, size_t size);
+int strcasecmp(const char *first, const char *second);
+int strncasecmp(const char *first, const char *second, size_t size);

@@ -1,7 +1,7 @@
 //! Attributes of GNU C. Those that affect the layout are kept; all others are ignored.
 
 use super::{Parser, Read};
-use crate::ast::{Alignment, Attributes};
+use crate::ast::{Alignment, Attributes, Integer, Mode, Rank, Type, TypeKind};
 use crate::error::Error;
 
 impl Parser<'_> {
@@ -32,6 +32,10 @@ impl Parser<'_> {
         match self.word() {
             "," | ")" => return Ok(()),
             "packed" | "__packed__" => self.attributes.packed = true,
+            "vector_size" | "__vector_size__" => {
+                self.attributes.mode = Some(Mode::Unsupported("vectors"));
+            }
+            "mode" | "__mode__" => self.attributes.mode = mode(self.word_at(2)).or(self.attributes.mode),
             "aligned" | "__aligned__" => {
                 self.at += 1;
                 let alignment = match self.takes("(") {
@@ -67,6 +71,20 @@ impl Parser<'_> {
         Ok(())
     }
 
+    /// The type that the attributes `mode` and `vector_size` of this construct make of a type.
+    pub(super) fn with_mode(&mut self, ty: Type) -> Type {
+        let Some(mode) = self.attributes.mode.take() else { return ty };
+        let kind = match (mode, &ty.kind) {
+            (Mode::Integer(rank), TypeKind::Integer(Integer { signed, .. })) => {
+                TypeKind::Integer(Integer { rank, signed: *signed })
+            }
+            (Mode::Floating(bytes), TypeKind::Floating(_)) => TypeKind::Floating(bytes),
+            (Mode::Unsupported(what), _) => TypeKind::Unsupported(what),
+            _ => TypeKind::Unsupported("such modes of types"),
+        };
+        Type { kind, ..ty }
+    }
+
     /// Parses a construct that has its own attributes.
     pub(super) fn attributed<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<(T, Attributes)> {
         let around = std::mem::take(&mut self.attributes);
@@ -75,3 +93,21 @@ impl Parser<'_> {
         Ok((found?, own))
     }
 }
+
+/// The type that a machine mode of gcc means.
+fn mode(name: &str) -> Option<Mode> {
+    Some(match name.trim_matches('_') {
+        "QI" | "byte" => Mode::Integer(Rank::Char),
+        "HI" => Mode::Integer(Rank::Short),
+        "SI" => Mode::Integer(Rank::Int),
+        "DI" | "word" | "pointer" | "unwind_word" => Mode::Integer(Rank::Long),
+        "TI" => Mode::Unsupported(INT128),
+        "SF" => Mode::Floating(4),
+        "DF" => Mode::Floating(8),
+        "XF" | "TF" => Mode::Floating(16),
+        _ => Mode::Unsupported("such modes of types"),
+    })
+}
+
+/// The name of `__int128` in messages.
+pub(super) const INT128: &str = "integers of 128 bits";

@@ -6,10 +6,11 @@ use fencewright_program::Span;
 
 use super::{Meaning, Parser, Read};
 use crate::ast::{
-    Declaration, Declarator, Designator, Function, FunctionType, Initializer, Item, Name, Parameter, Storage,
-    Type, TypeKind,
+    Attributes, Declaration, Declarator, Designator, Function, FunctionType, Initializer, Item, Name,
+    Parameter, Storage, Type, TypeKind,
 };
 use crate::error::Error;
+use crate::preprocess::Origin;
 
 /// One layer that a declarator adds to a type, from the name outwards.
 enum Layer {
@@ -32,6 +33,7 @@ impl Parser<'_> {
         }
         let start = self.span();
         self.type_depth = 0;
+        self.attributes = Attributes::default();
         if self.is("_Static_assert") {
             self.static_assertion()?;
             self.expect(";")?;
@@ -53,6 +55,7 @@ impl Parser<'_> {
         }
         let (name, ty) = self.declarator(specifiers.ty.clone())?;
         self.skip_attributes()?;
+        self.skip_assembly_name()?;
         if let (TypeKind::Function(function), true) = (&ty.kind, self.is("{")) {
             if specifiers.typedef {
                 return Err(Error::new(name.span, "a type has no body"));
@@ -84,6 +87,7 @@ impl Parser<'_> {
 
     fn one_declaration(&mut self) -> Read<Declaration> {
         let start = self.span();
+        self.attributes = Attributes::default();
         if self.is("_Static_assert") {
             self.static_assertion()?;
             self.expect(";")?;
@@ -134,10 +138,9 @@ impl Parser<'_> {
     ) -> Read<Declaration> {
         let (mut declarators, mut types) = (Vec::new(), Vec::new());
         loop {
-            if self.takes_any(&["asm", "__asm", "__asm__"]) {
-                return Err(Error::new(self.span(), "names in assembly are not supported"));
-            }
+            self.skip_assembly_name()?;
             self.skip_attributes()?;
+            ty = self.with_mode(ty);
             let meaning = match specifiers.typedef {
                 true => {
                     self.deep_enough(self.type_depth)?;
@@ -145,7 +148,7 @@ impl Parser<'_> {
                 }
                 false => Meaning::Other,
             };
-            self.declare(name.symbol, meaning);
+            self.declare_again(name, meaning);
             let initial = match self.takes("=") {
                 true => Some(self.initializer()?),
                 false => None,
@@ -162,6 +165,20 @@ impl Parser<'_> {
         }
         self.expect(";")?;
         Ok(Declaration { declarators, types, ..self.declared(start, specifiers.storage) })
+    }
+
+    /// `asm("name")` after a declarator. It renames a function of the system, which then has another version of the same function; a name that the
+    /// user gives could make two names mean one thing.
+    fn skip_assembly_name(&mut self) -> Read<()> {
+        if !matches!(self.word(), "asm" | "__asm" | "__asm__") {
+            return Ok(());
+        }
+        if self.text.origin(self.span()) == Origin::User {
+            return Err(Error::new(self.span(), "names in assembly are not supported"));
+        }
+        self.at += 1;
+        self.skip_parentheses()?;
+        self.skip_attributes()
     }
 
     /// A declarator with a name, and the type that it makes of `base`.
@@ -217,7 +234,14 @@ impl Parser<'_> {
         loop {
             self.deep_enough(layers.len())?;
             if self.takes("[") {
-                while self.takes_any(&["static", "const", "restrict", "volatile", "__restrict"]) {}
+                while self.takes_any(&[
+                    "static",
+                    "const",
+                    "restrict",
+                    "volatile",
+                    "__restrict",
+                    "__restrict__",
+                ]) {}
                 let length = match self.is("]") || self.is("*") && self.word_at(1) == "]" {
                     true => {
                         self.takes("*");
@@ -269,7 +293,8 @@ impl Parser<'_> {
             let inner = self.is("(") && !self.starts_type(1) && self.word_at(1) != ")";
             let name = self.nested(|parser| parser.layers(&mut layers, inner))?;
             self.skip_attributes()?;
-            let ty = adjusted(applied(specifiers.ty, layers, self.span())?);
+            let base = self.with_mode(specifiers.ty);
+            let ty = adjusted(applied(base, layers, self.span())?);
             parameters.push(Parameter { name, ty });
             if !self.takes(",") {
                 self.expect(")")?;

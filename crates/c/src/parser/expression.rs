@@ -153,7 +153,12 @@ impl Parser<'_> {
                 let operand = self.nested(Self::unary)?;
                 Ok(self.made(ExprKind::Step(step, operand.into()), start, expansion))
             }
-            "&&" => Err(Error::new(start, "addresses of labels are not supported")),
+            "&&" => {
+                self.at += 1;
+                self.name("a label")?;
+                let message = "addresses of labels are not supported".to_owned();
+                Ok(self.made(ExprKind::Unsupported(message), start, expansion))
+            }
             "sizeof" => {
                 self.at += 1;
                 let kind = match self.is("(") && self.starts_type(1) {
@@ -245,7 +250,11 @@ impl Parser<'_> {
         let kind = match token.kind {
             Kind::Number => {
                 self.at += 1;
-                ExprKind::Integer(literal::number(spelling).map_err(|why| Error::new(token.span, why))?)
+                match literal::number(spelling) {
+                    Ok(literal) => ExprKind::Integer(literal),
+                    Err(why) if literal::is_floating(spelling) => ExprKind::Unsupported(why),
+                    Err(why) => return Err(Error::new(token.span, why)),
+                }
             }
             Kind::Character => {
                 self.at += 1;
@@ -278,6 +287,15 @@ impl Parser<'_> {
                     Ok((first, parser.type_name()?))
                 })?;
                 ExprKind::TypesCompatible(first, second)
+            }
+            _ if self.is("__builtin_va_arg") => {
+                self.at += 1;
+                self.in_parentheses(|parser| {
+                    parser.assignment()?;
+                    parser.expect(",")?;
+                    parser.type_name()
+                })?;
+                ExprKind::Unsupported("variable arguments cannot be read".to_owned())
             }
             _ => ExprKind::Name(self.name("an expression")?.symbol),
         };

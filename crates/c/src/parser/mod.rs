@@ -19,7 +19,7 @@ use crate::ast::{
     Attributes, Definition, EnumerationId, Enumerator, Expr, Item, Name, Record, RecordId, Type, Unit,
 };
 use crate::error::Error;
-use crate::preprocess::{Expansion, Preprocessed};
+use crate::preprocess::{Expansion, Origin, Preprocessed};
 use crate::token::{ExpansionId, Kind, Names, Symbol, Token};
 
 /// Maximum nesting depth, and maximum number of operators in a row.
@@ -58,6 +58,10 @@ struct Parser<'a> {
     names: &'a Names,
     scopes: Vec<Scope>,
     records: Vec<Record>,
+    /// Who defined each of them.
+    origins: Vec<Origin>,
+    /// Who declared the names at file scope last.
+    declared_by: FxHashMap<Symbol, Origin>,
     /// Enumerators of types parsed since the end of the last declaration.
     enumerators: Vec<Enumerator>,
     /// Structures and unions whose members were parsed since the end of the last declaration.
@@ -95,6 +99,8 @@ pub fn parse_unless(text: &Preprocessed, stop: &dyn Fn() -> bool) -> Result<Unit
         names: &text.names,
         scopes: vec![Scope::default()],
         records: Vec::new(),
+        origins: Vec::new(),
+        declared_by: FxHashMap::default(),
         enumerators: Vec::new(),
         defined: Vec::new(),
         assertions: Vec::new(),
@@ -107,7 +113,7 @@ pub fn parse_unless(text: &Preprocessed, stop: &dyn Fn() -> bool) -> Result<Unit
     };
     let mut items: Vec<Item> = Vec::new();
     while parser.at < parser.tokens.len() && parser.errors.len() < MOST_ERRORS {
-        let before = parser.at;
+        let (before, errors) = (parser.at, parser.errors.len());
         parser.go_on().map_err(|stopped| vec![stopped])?;
         match parser.item() {
             Ok(found) => items.extend(found),
@@ -117,6 +123,9 @@ pub fn parse_unless(text: &Preprocessed, stop: &dyn Fn() -> bool) -> Result<Unit
                 parser.depth = 0;
                 parser.recover(before);
             }
+        }
+        if parser.errors.len() > errors {
+            parser.forget(before, errors, &mut items);
         }
     }
     match parser.errors.is_empty() {
@@ -286,12 +295,17 @@ impl Parser<'_> {
         found
     }
 
-    /// Resumes after the item that contains an error: after the next `;` or `}` outside braces.
+    /// Resumes after the item that contains an error: after the next `;` or `}` outside braces, and at the end of a header of the system.
     fn recover(&mut self, start: usize) {
         let mut open = 0usize;
         let error = self.at;
         self.at = start;
+        let systems = |token: &Token| self.text.origin(self.text.written(token)) == Origin::System;
+        let in_system = self.tokens.get(start).is_some_and(systems);
         while let Some(token) = self.peek() {
+            if in_system && self.at > error && !systems(token) {
+                return;
+            }
             let word = if token.kind == Kind::Punctuator { &**self.names.spelling(token.symbol) } else { "" };
             self.at += 1;
             match word {
@@ -303,6 +317,33 @@ impl Parser<'_> {
                 return;
             }
         }
+    }
+
+    /// Leaves out an item with errors if all of it is from headers of the system, as if they did not have it: what uses it is an error then.
+    fn forget(&mut self, first: usize, errors: usize, items: &mut Vec<Item>) {
+        let tokens = &self.tokens[first..self.at];
+        if tokens.iter().all(|token| self.text.origin(self.text.written(token)) == Origin::System) {
+            self.errors.truncate(errors);
+            (self.enumerators, self.defined, self.assertions) = Default::default();
+            // The item was parsed up to its end if only statements of it have errors.
+            items.pop_if(|item| match item {
+                Item::Function(function) => tokens.iter().any(|token| token.span == function.name.span),
+                Item::Declaration(_) => false,
+            });
+        }
+    }
+
+    /// Declares a name at file scope or in a block. A declaration that the user or a model header made before counts more than one of the system.
+    fn declare_again(&mut self, name: Name, meaning: Meaning) {
+        if self.scopes.len() == 1 {
+            let origin = self.text.origin(name.span);
+            let before = *self.declared_by.entry(name.symbol).or_insert(origin);
+            if before.precedes(origin) {
+                return;
+            }
+            self.declared_by.insert(name.symbol, origin);
+        }
+        self.declare(name.symbol, meaning);
     }
 
     fn declare(&mut self, name: Symbol, meaning: Meaning) {
@@ -431,6 +472,15 @@ fn is_keyword(word: &str) -> bool {
             | "__signed__"
             | "__alignof__"
             | "__alignof"
+            | "_Float32"
+            | "_Float64"
+            | "_Float128"
+            | "_Float32x"
+            | "_Float64x"
+            | "__float80"
+            | "__float128"
+            | "__complex__"
+            | "__builtin_va_list"
             | "__builtin_offsetof"
             | "__builtin_types_compatible_p"
             | "__builtin_va_arg"

@@ -4,11 +4,16 @@ use std::rc::Rc;
 
 use fencewright_program::Span;
 
+use super::attributes::INT128;
 use super::{Meaning, Parser, Read, Tag};
 use crate::ast::{
-    Attributes, EnumerationId, Enumerator, Field, Integer, Rank, Record, RecordId, Storage, Type, TypeKind,
+    Attributes, EnumerationId, Enumerator, Expr, ExprKind, Field, Integer, Rank, Record, RecordId, Storage,
+    Type, TypeKind,
 };
 use crate::error::Error;
+use crate::literal::Literal;
+use crate::preprocess::Origin;
+use crate::token::ExpansionId;
 
 /// The part of a declaration before its declarators.
 pub(super) struct Specifiers {
@@ -40,24 +45,24 @@ impl Words {
             "_Bool" => self.base = Some("_Bool"),
             "float" => self.base = Some("float"),
             "double" => self.base = Some("double"),
+            "_Float32" => self.base = Some("float"),
+            "_Float64" | "_Float32x" => self.base = Some("double"),
+            "_Float128" | "_Float64x" | "__float128" | "__float80" => {
+                (self.base, self.long) = (Some("double"), 1);
+            }
             _ => return false,
         }
         true
     }
 }
 
-/// The error for an arithmetic type without a meaning here.
-fn not_understood(word: &str, span: Span) -> Error {
-    match word {
-        "_Complex" => Error::new(span, "complex numbers are not supported").help("use integers"),
-        _ => Error::new(span, "integers of 128 bits are not supported")
-            .help("use two integers of 64 bits, or a narrower type"),
-    }
-}
-
 impl Parser<'_> {
     /// Whether the n-th token from here starts a declaration or a type name.
     pub(super) fn starts_type(&self, n: usize) -> bool {
+        let mut n = n;
+        while self.word_at(n) == "__extension__" {
+            n += 1;
+        }
         let word = self.word_at(n);
         let is_specifier = matches!(
             word,
@@ -92,8 +97,18 @@ impl Parser<'_> {
                 | "__signed"
                 | "__signed__"
                 | "__int128"
+                | "__int128_t"
+                | "__uint128_t"
+                | "_Float32"
+                | "_Float64"
+                | "_Float128"
+                | "_Float32x"
+                | "_Float64x"
+                | "__float80"
+                | "__float128"
+                | "__complex__"
+                | "__builtin_va_list"
                 | "_Alignas"
-                | "__extension__"
                 | "__attribute__"
         );
         is_specifier
@@ -104,8 +119,12 @@ impl Parser<'_> {
 
     /// Whether the next token starts a declaration.
     pub(super) fn starts_declaration(&self) -> bool {
+        let mut first = 0;
+        while self.word_at(first) == "__extension__" {
+            first += 1;
+        }
         let storage = matches!(
-            self.word(),
+            self.word_at(first),
             "typedef"
                 | "extern"
                 | "static"
@@ -130,6 +149,7 @@ impl Parser<'_> {
         let mut words = Words::default();
         let mut whole: Option<Type> = None;
         let (mut atomic, mut constant, mut volatile) = (false, false, false);
+        let mut unsupported = None;
         loop {
             self.skip_attributes()?;
             if words.takes(self.word()) {
@@ -156,7 +176,9 @@ impl Parser<'_> {
                     continue;
                 }
                 "_Atomic" => atomic = true,
-                word @ ("_Complex" | "__int128") => return Err(not_understood(word, self.span())),
+                "_Complex" | "__complex__" => unsupported = Some("complex numbers"),
+                "__int128" | "__int128_t" | "__uint128_t" => unsupported = Some(INT128),
+                "__builtin_va_list" => whole = Some(arguments()),
                 "struct" | "union" => {
                     whole = Some(self.record_with_attributes()?);
                     continue;
@@ -185,6 +207,7 @@ impl Parser<'_> {
             self.at += 1;
         }
         found.ty = match whole {
+            _ if let Some(what) = unsupported => TypeKind::Unsupported(what).into(),
             Some(_) if !words.is_empty() => {
                 return Err(Error::new(self.since(start), "two types in one declaration"));
             }
@@ -253,6 +276,7 @@ impl Parser<'_> {
                 let tag = tag.map(|tag| tag.symbol);
                 let attributes = Attributes::default();
                 self.records.push(Record { tag, union, fields: None, attributes, span });
+                self.origins.push(Origin::User);
                 if let Some(tag) = tag {
                     self.scopes.last_mut().expect("there is a scope").tags.insert(tag, Tag::Record(id));
                 }
@@ -260,13 +284,19 @@ impl Parser<'_> {
             }
         };
         if defines {
-            if self.records[id.0 as usize].fields.is_some() {
+            // A definition by the user counts more than one of a model header, and that more than one of the system.
+            let origin = self.text.origin(span);
+            let before = self.records[id.0 as usize].fields.is_some().then_some(self.origins[id.0 as usize]);
+            if before == Some(origin) {
                 return Err(Error::new(span, "this is defined twice"));
             }
             self.at += 1;
             let fields = self.nested(Self::fields)?;
-            self.records[id.0 as usize].fields = Some(fields);
-            self.defined.push(id);
+            if before.is_none_or(|before| origin.precedes(before)) {
+                self.records[id.0 as usize].fields = Some(fields);
+                self.origins[id.0 as usize] = origin;
+                self.defined.push(id);
+            }
             self.skip_attributes()?;
         }
         Ok(id)
@@ -324,6 +354,7 @@ impl Parser<'_> {
             false => None,
         };
         self.skip_attributes()?;
+        let ty = self.with_mode(ty);
         Ok(Field { name, ty, bits, attributes: Attributes::default(), span: self.since(start) })
     }
 
@@ -344,6 +375,10 @@ impl Parser<'_> {
             } else {
                 id = match self.scopes.iter().rev().find_map(|scope| scope.tags.get(&tag.symbol)) {
                     Some(Tag::Enumeration(id)) => *id,
+                    // GNU C: an enumeration may be mentioned before it is defined. Its type is not known here, so only pointers to it can be used.
+                    None if self.text.origin(span) != Origin::User => {
+                        return Ok(TypeKind::Unsupported("enumerations that are not defined yet").into());
+                    }
                     _ => return Err(Error::new(span.to(tag.span), "there is no such enumeration")),
                 };
             }
@@ -370,6 +405,14 @@ impl Parser<'_> {
         }
         Ok(TypeKind::Enumeration(id).into())
     }
+}
+
+/// The type of the variable arguments of a function: an array of 24 bytes, as on x86-64. Its contents have no meaning here.
+fn arguments() -> Type {
+    let three = ExprKind::Integer(Literal { value: 3, unsigned: false, long: 0, decimal: true });
+    let length = Expr { kind: three, span: Span::default(), expansion: ExpansionId::default() };
+    let word = TypeKind::Integer(Integer { rank: Rank::Long, signed: false });
+    TypeKind::Array(Rc::new(word.into()), Some(Rc::new(length))).into()
 }
 
 impl Words {

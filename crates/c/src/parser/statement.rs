@@ -166,8 +166,10 @@ impl Parser<'_> {
 
     fn goto(&mut self) -> Read<StatementKind> {
         self.at += 1;
-        if self.is("*") {
-            return Err(Error::new(self.span(), "a `goto` to a computed place is not supported"));
+        if self.takes("*") {
+            self.comma_expression()?;
+            self.expect(";")?;
+            return Ok(StatementKind::Unsupported("a `goto` to a computed place is not supported"));
         }
         let label = self.name("a label")?;
         self.expect(";")?;
@@ -252,17 +254,19 @@ impl Parser<'_> {
 
     fn assembly(&mut self) -> Read<Assembly> {
         self.at += 1;
-        let mut volatile = false;
-        while self.takes_any(&["volatile", "__volatile__", "__volatile", "inline", "__inline__"]) {
-            volatile = true;
-        }
-        if self.is("goto") {
-            return Err(Error::new(self.span(), "assembly that jumps is not supported"));
+        let mut jumps = false;
+        loop {
+            match self.word() {
+                "volatile" | "__volatile__" | "__volatile" | "inline" | "__inline__" | "__inline" => {}
+                "goto" => jumps = true,
+                _ => break,
+            }
+            self.at += 1;
         }
         self.expect("(")?;
         let text = self.string()?;
         let mut found =
-            Assembly { text, volatile, outputs: Vec::new(), inputs: Vec::new(), clobbers: Vec::new() };
+            Assembly { text, jumps, outputs: Vec::new(), inputs: Vec::new(), clobbers: Vec::new() };
         let mut names = Vec::new();
         if self.takes(":") {
             found.outputs = self.operands(&mut names)?;
@@ -270,15 +274,27 @@ impl Parser<'_> {
         if self.takes(":") {
             found.inputs = self.operands(&mut names)?;
         }
-        // An operand with a name has a number too, so `%[name]` is replaced by the number.
+        // An operand with a name has a number too, so `[name]` becomes `[number]`.
         for (number, name) in names.into_iter().enumerate() {
-            if let Some(name) = name {
-                found.text = found.text.replace(&format!("[{name}]"), &number.to_string());
+            let Some(name) = name else { continue };
+            let (name, number) = (format!("[{name}]"), format!("[{number}]"));
+            found.text = found.text.replace(&name, &number);
+            for (constraint, _) in &mut found.inputs {
+                *constraint = constraint.replace(&name, &number);
             }
         }
         if self.takes(":") {
-            while !self.is(")") {
+            while !self.is(")") && !self.is(":") {
                 found.clobbers.push(self.string()?);
+                if !self.takes(",") {
+                    break;
+                }
+            }
+        }
+        if jumps && self.takes(":") {
+            // Elaboration refuses the statement where it is reached, so the labels are not needed.
+            while !self.is(")") {
+                self.name("a label")?;
                 if !self.takes(",") {
                     break;
                 }

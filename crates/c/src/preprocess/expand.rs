@@ -23,7 +23,7 @@ impl Preprocessor<'_> {
         let mut output = Vec::new();
         while let Some(token) = input.pop() {
             let used = match token.kind {
-                Kind::Identifier => self.macros.get(&token.symbol).cloned(),
+                Kind::Identifier => self.meant(token),
                 _ => None,
             };
             let Some(used) = used.filter(|_| !self.hidden.contains(token.hidden, token.symbol)) else {

@@ -29,10 +29,64 @@ const DEEPEST_INCLUDE: usize = 64;
 /// Maximum number of tokens of all files together.
 const MOST_TOKENS: usize = 1 << 23;
 
+/// How a directive names a header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `#include "name"`.
+    Quoted,
+    /// `#include <name>`.
+    Bracketed,
+    /// `#include_next`, with quotes or brackets: the search goes on behind the folder of the including file.
+    Next,
+}
+
+/// Who wrote a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// The user.
+    #[default]
+    User,
+    /// It is a model header.
+    Model,
+    /// The system: no warnings are about it, and the declarations of the model headers take precedence over its own.
+    System,
+}
+
+impl Origin {
+    /// Whether a declaration of this origin takes precedence over one of another origin.
+    pub fn precedes(self, other: Origin) -> bool {
+        let rank = |origin| match origin {
+            Origin::User => 2,
+            Origin::Model => 1,
+            Origin::System => 0,
+        };
+        rank(self) > rank(other)
+    }
+}
+
+/// The reason why there is no header, and advice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The reason.
+    pub why: String,
+    /// The options that help, if any.
+    pub help: Option<String>,
+}
+
+impl From<String> for Missing {
+    fn from(why: String) -> Self {
+        Missing { why, help: None }
+    }
+}
+
 /// Provides the included files.
 pub trait Files {
-    /// Resolves `#include "name"`, or `<name>` if `system`, in the file `from`; the error says why there is no such file.
-    fn include(&mut self, name: &str, system: bool, from: FileId, at: Span) -> Result<FileId, String>;
+    /// Resolves an `#include` in the file `from`; the error says why there is no such file.
+    fn include(&mut self, name: &str, form: Form, from: FileId, at: Span) -> Result<FileId, Missing>;
+    /// Who wrote a file.
+    fn origin(&self, _file: FileId) -> Origin {
+        Origin::User
+    }
     /// The text of a file, of the main file too.
     fn text(&self, file: FileId) -> Rc<str>;
     /// The name of a file, for `__FILE__`.
@@ -71,9 +125,16 @@ pub struct Preprocessed {
     pub bodies: FxHashMap<Span, Rc<[Token]>>,
     /// Messages of `#warning` and the like.
     pub warnings: Vec<Error>,
+    /// The files that the user did not write.
+    pub origins: FxHashMap<FileId, Origin>,
 }
 
 impl Preprocessed {
+    /// Who wrote the text at a position.
+    pub fn origin(&self, at: Span) -> Origin {
+        self.origins.get(&at.file).copied().unwrap_or_default()
+    }
+
     /// The position of the first token of the replacement list at `body` that starts at the offset `behind` or after it; `None` if there is no such
     /// token.
     pub fn next_in_body(&self, body: Span, behind: u32) -> Option<Span> {
@@ -122,7 +183,10 @@ struct Preprocessor<'a> {
     stop: &'a dyn Fn() -> bool,
     names: Names,
     words: Words,
+    /// The macros that the text sees which is not in model headers.
     macros: FxHashMap<Symbol, Rc<Macro>>,
+    /// The macros of the model headers, which their own text sees even where the user has defined others of the same names.
+    of_models: FxHashMap<Symbol, Rc<Macro>>,
     hidden: HiddenSets,
     expansions: Vec<Expansion>,
     bodies: FxHashMap<Span, Rc<[Token]>>,
@@ -130,6 +194,7 @@ struct Preprocessor<'a> {
     warnings: Vec<Error>,
     lexed: FxHashMap<FileId, Rc<[Token]>>,
     once: FxHashSet<FileId>,
+    origins: FxHashMap<FileId, Origin>,
     counter: u32,
     read: usize,
     spent: usize,
@@ -149,6 +214,7 @@ pub fn preprocess(
         names,
         words,
         macros: FxHashMap::default(),
+        of_models: FxHashMap::default(),
         hidden: HiddenSets::default(),
         expansions: Vec::new(),
         bodies: FxHashMap::default(),
@@ -156,6 +222,7 @@ pub fn preprocess(
         warnings: Vec::new(),
         lexed: FxHashMap::default(),
         once: FxHashSet::default(),
+        origins: FxHashMap::default(),
         counter: 0,
         read: 0,
         spent: 0,
@@ -164,8 +231,8 @@ pub fn preprocess(
         .predefine(defines)
         .and_then(|()| preprocessor.file(FileId::MAIN, Span::default(), 0))
         .map_err(|e| vec![e])?;
-    let Preprocessor { output, expansions, names, bodies, warnings, .. } = preprocessor;
-    Ok(Preprocessed { tokens: output, expansions, names, bodies, warnings })
+    let Preprocessor { output, expansions, names, bodies, warnings, origins, .. } = preprocessor;
+    Ok(Preprocessed { tokens: output, expansions, names, bodies, warnings, origins })
 }
 
 impl Preprocessor<'_> {
@@ -253,6 +320,10 @@ impl Preprocessor<'_> {
         if let Some(known) = self.lexed.get(&file) {
             return Ok(known.clone());
         }
+        let origin = self.files.origin(file);
+        if origin != Origin::User {
+            self.origins.insert(file, origin);
+        }
         let text = self.files.text(file);
         let tokens: Rc<[Token]> = lex_unless(&text, file, &mut self.names, self.stop)?.into();
         self.lexed.insert(file, tokens.clone());
@@ -323,7 +394,7 @@ impl Preprocessor<'_> {
             }
             "undef" => match rest {
                 [undefined] if undefined.kind == Kind::Identifier => {
-                    self.macros.remove(&undefined.symbol);
+                    self.undefine(*undefined);
                     Ok(())
                 }
                 _ => Err(Error::new(name.span, "`#undef` takes the name of one macro")),
@@ -332,7 +403,9 @@ impl Preprocessor<'_> {
             "error" => Err(Error::new(hash.span.to(name.span), self.said(name, rest))),
             "warning" => {
                 let said = self.said(name, rest);
-                self.warnings.push(Error::new(hash.span.to(name.span), said));
+                if self.origin(hash.span) == Origin::User {
+                    self.warnings.push(Error::new(hash.span.to(name.span), said));
+                }
                 Ok(())
             }
             "pragma" => {
@@ -355,17 +428,58 @@ impl Preprocessor<'_> {
         format!("#{}{}", self.names.spelling(name.symbol), words.collect::<String>())
     }
 
-    /// Defines a macro. Redefining a macro with another replacement is a warning.
+    fn origin(&self, at: Span) -> Origin {
+        self.origins.get(&at.file).copied().unwrap_or_default()
+    }
+
+    /// The macro that a name means; `None` if it means none.
+    ///
+    /// The text of a model header does not see the macros of the user: `#define smp_mb() ...` must not change its declaration of `smp_mb`.
+    fn meant(&self, name: Token) -> Option<Rc<Macro>> {
+        if self.origin(name.span) != Origin::Model {
+            return self.macros.get(&name.symbol).cloned();
+        }
+        let predefined = || {
+            let reserved = self.names.spelling(name.symbol).starts_with("__");
+            self.macros.get(&name.symbol).filter(|known| reserved && known.written.is_none())
+        };
+        self.of_models.get(&name.symbol).or_else(predefined).cloned()
+    }
+
+    /// Defines a macro. The user's definitions take precedence over those of model headers, and these over those of the system. Redefining a macro of
+    /// the user with another replacement is a warning.
     fn define(&mut self, defined: Macro) {
         let (symbol, span) = (defined.name.symbol, defined.name.span);
         if let Some(written) = defined.written {
             self.bodies.insert(written, defined.body.clone());
         }
-        let before = self.macros.insert(symbol, Rc::new(defined));
-        let same = before.as_ref().is_none_or(|before| before.says_the_same(&self.macros[&symbol]));
-        if !same {
-            let message = format!("`{}` is defined again, and differently", self.names.spelling(symbol));
-            self.warnings.push(Error::new(span, message));
+        let defined = Rc::new(defined);
+        let before = self.macros.get(&symbol).map(|before| (before, self.origin(before.name.span)));
+        let origin = self.origin(span);
+        if origin == Origin::Model {
+            self.of_models.insert(symbol, defined.clone());
+        }
+        match before {
+            Some((_, Origin::User)) if origin == Origin::Model => return,
+            Some((_, Origin::Model)) if origin == Origin::System => return,
+            Some((before, Origin::User)) if origin == Origin::User && !before.says_the_same(&defined) => {
+                let message = format!("`{}` is defined again, and differently", self.names.spelling(symbol));
+                self.warnings.push(Error::new(span, message));
+            }
+            _ => {}
+        }
+        self.macros.insert(symbol, defined);
+    }
+
+    /// Forgets a macro. The system cannot forget those of model headers.
+    fn undefine(&mut self, name: Token) {
+        let origin = self.origin(name.span);
+        if origin == Origin::Model {
+            self.of_models.remove(&name.symbol);
+        }
+        let defined = self.macros.get(&name.symbol).map(|known| self.origin(known.name.span));
+        if origin != Origin::System || defined != Some(Origin::Model) {
+            self.macros.remove(&name.symbol);
         }
     }
 
@@ -406,16 +520,17 @@ impl Preprocessor<'_> {
                     return Err(Error::new(name.span, "expected `)` after this name"));
                 }
                 n += usize::from(open);
-                let built_in = name.is(self.words.has_include);
+                let built_in = name.is(self.words.has_include) || name.is(self.words.has_include_next);
                 built_in || self.macros.contains_key(&name.symbol)
-            } else if token.is(self.words.has_include) {
+            } else if token.is(self.words.has_include) || token.is(self.words.has_include_next) {
                 let length = line[n..].iter().position(|next| next.is(self.words.close));
                 let closed =
                     length.ok_or_else(|| Error::new(token.span, "`__has_include` is never closed"))?;
                 let inside = line.get(n + 1..n + closed).unwrap_or_default();
                 n += closed + 1;
-                let (name, system) = self.header(token, inside, file)?;
-                self.files.include(&name, system, file, token.span).is_ok()
+                let (name, form) = self.header(token, inside, file)?;
+                let form = if token.is(self.words.has_include_next) { Form::Next } else { form };
+                self.files.include(&name, form, file, token.span).is_ok()
             } else {
                 answered.push(token);
                 continue;
@@ -426,13 +541,13 @@ impl Preprocessor<'_> {
         Ok(answered)
     }
 
-    /// Parses the name of a header; returns also whether it is in angle brackets.
-    fn header(&mut self, directive: Token, line: &[Token], file: FileId) -> Result<(String, bool), Error> {
+    /// Parses the name of a header.
+    fn header(&mut self, directive: Token, line: &[Token], file: FileId) -> Result<(String, Form), Error> {
         let wrong = Error::new(directive.span, "expected `\"file\"` or `<file>`");
         let first = *line.first().ok_or_else(|| wrong.clone())?;
         let spelling = self.names.spelling(first.symbol).clone();
         if first.kind == Kind::String {
-            return Ok((spelling.trim_matches('"').to_owned(), false));
+            return Ok((spelling.trim_matches('"').to_owned(), Form::Quoted));
         }
         if &*spelling == "<"
             && first.kind == Kind::Punctuator
@@ -443,27 +558,42 @@ impl Preprocessor<'_> {
             let text = self.files.text(file);
             let rest = text.get(first.span.end as usize..).unwrap_or("");
             let end = rest.find(['>', '\n']).filter(|&end| rest.as_bytes()[end] == b'>');
-            return end.map(|end| (rest[..end].to_owned(), true)).ok_or(wrong);
+            return end.map(|end| (rest[..end].to_owned(), Form::Bracketed)).ok_or(wrong);
         }
         let expanded = self.expand(line, 0)?;
         let spelled = |token: &Token| self.names.spelling(token.symbol).to_string();
         match expanded.as_slice() {
-            [only] if only.kind == Kind::String => Ok((spelled(only).trim_matches('"').to_owned(), false)),
+            [only] if only.kind == Kind::String => {
+                Ok((spelled(only).trim_matches('"').to_owned(), Form::Quoted))
+            }
             [open, name @ .., close] if spelled(open) == "<" && spelled(close) == ">" => {
-                Ok((name.iter().map(spelled).collect(), true))
+                Ok((name.iter().map(spelled).collect(), Form::Bracketed))
             }
             _ => Err(wrong),
         }
     }
 
     fn include(&mut self, directive: Token, line: &[Token], file: FileId, depth: usize) -> Result<(), Error> {
-        let (name, system) = self.header(directive, line, file)?;
+        let (name, form) = self.header(directive, line, file)?;
+        let next = &**self.names.spelling(directive.symbol) == "include_next";
+        let form = if next { Form::Next } else { form };
         let at =
             line.first().zip(line.last()).map_or(directive.span, |(first, last)| first.span.to(last.span));
-        let included = self
-            .files
-            .include(&name, system, file, at)
-            .map_err(|why| Error::new(at, format!("cannot include `{name}`: {why}")))?;
+        let included = self.files.include(&name, form, file, at).map_err(|missing| {
+            let message = format!("cannot include `{name}`: {}", missing.why);
+            Error { help: missing.help, ..Error::new(at, message) }
+        })?;
+        if self.origin(at) == Origin::System && self.files.origin(included) == Origin::Model {
+            self.features(file, at, depth)?;
+        }
         self.file(included, at, depth + 1)
+    }
+
+    /// Includes `<features.h>`, as all headers of the C library do, and rely on that each other do.
+    fn features(&mut self, file: FileId, at: Span, depth: usize) -> Result<(), Error> {
+        match self.files.include("features.h", Form::Bracketed, file, at) {
+            Ok(features) => self.file(features, at, depth + 1),
+            Err(_) => Ok(()),
+        }
     }
 }

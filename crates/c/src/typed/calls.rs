@@ -35,7 +35,10 @@ impl Typer<'_> {
                 let ty = self.known_function(*name)?;
                 let id = self.bodies[name].0;
                 self.mention(Some(id));
-                (Callee::Function(id), ty.ok_or_else(|| self.undeclared(*name, callee.span))?)
+                (
+                    Callee::Function(id),
+                    ty.map(|(ty, _)| ty).ok_or_else(|| self.undeclared(*name, callee.span))?,
+                )
             }
             _ => match self.operand(callee)? {
                 Operand::Function(_, Some(id), ty) => (Callee::Function(id), ty),

@@ -6,6 +6,7 @@ use super::{Typer, Typing};
 use crate::arithmetic::{self, Arithmetic};
 use crate::ast::{self, BinaryOp, UnaryOp};
 use crate::error::Error;
+use crate::preprocess::Origin;
 
 impl Typer<'_> {
     /// The value of an integer constant expression.
@@ -80,7 +81,12 @@ impl Typer<'_> {
             let ty = candidates.into_iter().find(|ty| ty.has(next)).ok_or_else(|| {
                 Error::new(enumerator.name.span, "the value of this enumerator does not fit into 64 bits")
             })?;
-            self.declare_new(enumerator.name.symbol, Entity::Number(next, ty), enumerator.name.span)?;
+            let name = &enumerator.name;
+            let known = self.scopes.last().is_some_and(|scope| scope.contains_key(&name.symbol));
+            // The user or a model header may have declared an enumerator of the system before.
+            if !(known && self.origin(name.span) == Origin::System) {
+                self.declare_new(name.symbol, Entity::Number(next, ty), name.span)?;
+            }
             range = (range.0.min(next), range.1.max(next));
             let fits = |ty: &&Arithmetic| ty.has(range.0) && ty.has(range.1);
             let made_of =

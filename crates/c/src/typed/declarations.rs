@@ -14,7 +14,7 @@ use super::types::compatible;
 use super::{Typer, Typing};
 use crate::ast::{self, Initializer};
 use crate::error::Error;
-use crate::token::Symbol;
+use crate::preprocess::Origin;
 
 impl Typer<'_> {
     /// Processes everything that a declaration declares besides its names: enumerators, structures, type names and assertions.
@@ -159,7 +159,9 @@ impl Typer<'_> {
             Some(&Entity::Object(object)) => {
                 let known = &self.objects[object];
                 let same = compatible(&known.ty, &ty) && known.ty.atomic == ty.atomic;
-                if !same || known.thread_local != storage.thread_local {
+                if (!same || known.thread_local != storage.thread_local)
+                    && self.origin(known.span) == self.origin(span)
+                {
                     let (name, before) = (self.spelled(symbol), self.said(&known.ty));
                     let now = self.said(&ty);
                     return Err(Error::new(
@@ -169,7 +171,14 @@ impl Typer<'_> {
                     .always()
                     .help("declare it with one type"));
                 }
-                if known.open && !open {
+                if !same && self.origin(span).precedes(self.origin(known.span)) {
+                    let known = &mut self.objects[object];
+                    (known.ty, known.open, known.thread_local) = (ty.clone(), open, storage.thread_local);
+                    if let Some(id) = known.id {
+                        self.globals[id.index()].ty = ty;
+                        self.globals[id.index()].thread_local = storage.thread_local;
+                    }
+                } else if known.open && !open && same {
                     self.has_type(object, ty);
                 }
                 Ok(object)
@@ -207,41 +216,6 @@ impl Typer<'_> {
             }
             _ => Ok(()),
         }
-    }
-
-    /// A function declaration without a body.
-    fn declare_function(&mut self, name: Symbol, ty: Rc<FunctionType>, span: Span) -> Typing<()> {
-        if let Some(known) = self.known_function(name)? {
-            let same = |a: &Rc<FunctionType>, b: &Rc<FunctionType>| {
-                compatible(&TypeKind::Function(a.clone()).into(), &TypeKind::Function(b.clone()).into())
-            };
-            if !same(&known, &ty) {
-                let name = self.spelled(name);
-                return Err(Error::new(
-                    span,
-                    format!("function `{name}` is declared with another type elsewhere"),
-                )
-                .always()
-                .help("the declarations and the definition must agree"));
-            }
-        }
-        if let Some(error) = self.failed(self.scopes[0].get(&name).copied()) {
-            return Err(error);
-        }
-        if !matches!(self.scopes[0].get(&name), None | Some(Entity::Function)) {
-            let name = self.spelled(name);
-            return Err(Error::new(span, format!("`{name}` was declared as something else"))
-                .always()
-                .help("give one of them another name"));
-        }
-        self.scopes[0].insert(name, Entity::Function);
-        self.declare(name, Entity::Function);
-        // If a function is declared with and without a prototype, the declaration with the prototype counts.
-        let known = self.declared.get(&name);
-        if known.is_none_or(|known| known.parameters.is_none()) {
-            self.declared.insert(name, ty);
-        }
-        Ok(())
     }
 
     /// At the end of the file: completes variables that were only declared, and arrays whose length became known late.
@@ -424,7 +398,7 @@ impl Typer<'_> {
     /// A function definition.
     pub(super) fn function(&mut self, function: &ast::Function) -> Typing<()> {
         let Err(error) = self.typed_function(function) else { return Ok(()) };
-        if error.always {
+        if error.always && self.origin(function.name.span) != Origin::System {
             return Err(error);
         }
         // The type of the function has an error, so the function gets a placeholder type.
@@ -483,7 +457,7 @@ impl Typer<'_> {
             }
         }
         let body = if errors.is_empty() { body } else { none() };
-        if errors.iter().any(|error| error.always) {
+        if errors.iter().any(|error| error.always) && self.origin(span) != Origin::System {
             self.errors.append(&mut errors);
         }
         found.mentions.sort_unstable();

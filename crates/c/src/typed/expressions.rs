@@ -141,6 +141,9 @@ impl Typer<'_> {
                 })?;
                 self.made(ExprKind::Constant(literal.value.into()), Arithmetic::Integer(ty), expr)
             }
+            Kind::Unsupported(message) => {
+                return Err(Error::new(expr.span, message.as_str()).help("write it without that"));
+            }
             Kind::Character(value) => self.made(ExprKind::Constant((*value).into()), Arithmetic::INT, expr),
             Kind::String(text) => {
                 let id = self.string(text, expr.span)?;
@@ -279,7 +282,7 @@ impl Typer<'_> {
                 (PlaceKind::Global(id), self.objects[object].ty.clone())
             }
             Some(Entity::Function) => {
-                let Some(ty) = self.known_function(name)? else {
+                let Some((ty, _)) = self.known_function(name)? else {
                     return Err(self.undeclared(name, expr.span));
                 };
                 let id = self.bodies.get(&name).map(|(id, _)| *id);

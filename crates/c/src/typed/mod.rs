@@ -17,6 +17,7 @@ mod expressions;
 mod initial;
 mod names;
 mod operators;
+mod precedence;
 mod records;
 mod statements;
 pub mod tree;
@@ -25,7 +26,7 @@ mod unchanged;
 
 use std::rc::Rc;
 
-use fencewright_program::Span;
+use fencewright_program::{FileId, Span};
 use rustc_hash::FxHashMap;
 
 pub use self::builtins::names as builtin_names;
@@ -37,7 +38,7 @@ use self::unchanged::Changes;
 use crate::arithmetic::Arithmetic;
 use crate::ast;
 use crate::error::Error;
-use crate::preprocess::Preprocessed;
+use crate::preprocess::{Origin, Preprocessed};
 use crate::token::{Names, Symbol};
 
 pub use tree::Unit;
@@ -54,6 +55,8 @@ type Typing<T> = Result<T, Error>;
 struct Typer<'a> {
     stop: &'a dyn Fn() -> bool,
     names: &'a Names,
+    /// The files that the user did not write.
+    origins: &'a FxHashMap<FileId, Origin>,
     unit: &'a ast::Unit,
     records: Vec<Record>,
     layouts: Vec<Layout>,
@@ -71,8 +74,8 @@ struct Typer<'a> {
     failed: Vec<Error>,
     /// Functions with a body anywhere in the text.
     bodies: FxHashMap<Symbol, (FunctionId, &'a ast::Function)>,
-    /// The types of functions that are only declared.
-    declared: FxHashMap<Symbol, Rc<FunctionType>>,
+    /// The types of functions that are only declared, and who declared them.
+    declared: FxHashMap<Symbol, (Rc<FunctionType>, Origin)>,
     functions: Vec<Option<Function>>,
     globals: Vec<Variable>,
     strings: FxHashMap<Rc<str>, GlobalId>,
@@ -120,6 +123,7 @@ impl<'a> Typer<'a> {
         Typer {
             stop,
             names: &text.names,
+            origins: &text.origins,
             unit,
             records: records::unknown(unit, &text.names),
             layouts: unit.records.iter().map(|_| Layout::Unknown).collect(),
@@ -148,22 +152,9 @@ impl<'a> Typer<'a> {
 
     /// Analyses all items.
     fn all(mut self) -> Result<Self, Vec<Error>> {
-        for item in &self.unit.items {
-            if let ast::Item::Function(function) = item {
-                let id = FunctionId(self.functions.len() as u32);
-                match self.bodies.insert(function.name.symbol, (id, function)) {
-                    None => self.functions.push(None),
-                    Some((_, before)) => {
-                        let name = self.spelled(function.name.symbol);
-                        self.errors.push(
-                            Error::new(function.name.span, format!("function `{name}` is defined twice"))
-                                .help("give one of them another name, or leave it out"),
-                        );
-                        self.bodies.insert(function.name.symbol, (FunctionId(id.0 - 1), before));
-                        return Err(self.errors);
-                    }
-                }
-            }
+        if let Err(error) = self.find_bodies() {
+            self.errors.push(error);
+            return Err(self.errors);
         }
         for item in &self.unit.items {
             if self.errors.len() >= MOST_ERRORS {
@@ -174,6 +165,7 @@ impl<'a> Typer<'a> {
                 break;
             }
             let done = match item {
+                ast::Item::Function(function) if self.is_left_out(function) => Ok(()),
                 ast::Item::Function(function) => self.function(function),
                 ast::Item::Declaration(declaration) => self.file_declaration(declaration),
             };
@@ -190,19 +182,27 @@ impl<'a> Typer<'a> {
         Unit {
             records: self.records,
             globals: self.globals,
-            functions: self.functions.into_iter().flatten().collect(),
+            functions: self.functions.into_iter().map(|f| f.expect("it was analysed")).collect(),
             warnings: self.warnings,
         }
     }
 
+    /// Reports an error of a declaration without a name. If the system has made it, whatever needs it has an error of its own.
     fn report(&mut self, done: Typing<()>) {
-        if let Err(error) = done {
+        if let Err(error) = done
+            && self.origin(error.span) != Origin::System
+        {
             self.errors.push(error);
         }
     }
 
+    /// Who wrote the text at a position.
+    fn origin(&self, at: Span) -> Origin {
+        self.origins.get(&at.file).copied().unwrap_or_default()
+    }
+
     fn warn(&mut self, at: Span, message: impl Into<String>) {
-        if self.warnings.len() < MOST_ERRORS {
+        if self.warnings.len() < MOST_ERRORS && self.origin(at) != Origin::System {
             self.warnings.push(Error::new(at, message));
         }
     }

@@ -1,14 +1,13 @@
 //! Scopes (C11 6.2.1): the meaning of names, variables at file scope, which may be declared repeatedly, and suggestions for undeclared names.
 
-use std::rc::Rc;
-
 use fencewright_program::Span;
 use rustc_hash::FxHashMap;
 
-use super::tree::{FunctionType, GlobalId, LocalId, Type, Variable};
+use super::tree::{GlobalId, LocalId, Type, Variable};
 use super::{Typer, Typing};
 use crate::arithmetic::Arithmetic;
 use crate::error::Error;
+use crate::preprocess::Origin;
 use crate::token::Symbol;
 
 /// The meaning of a name.
@@ -98,14 +97,6 @@ impl Typer<'_> {
         id
     }
 
-    /// The type of a function, if it is declared or has a body anywhere.
-    pub(super) fn known_function(&mut self, name: Symbol) -> Typing<Option<Rc<FunctionType>>> {
-        match self.bodies.get(&name) {
-            Some(&(_, function)) => Ok(Some(self.function_type(&function.ty, function.name.span)?)),
-            None => Ok(self.declared.get(&name).cloned()),
-        }
-    }
-
     /// The error in the declaration of a name, if there is one.
     pub(super) fn failed(&self, entity: Option<Entity>) -> Option<Error> {
         match entity {
@@ -116,7 +107,7 @@ impl Typer<'_> {
 
     /// Keeps the error of a declaration at file scope until something uses the declared name. An error that no compiler accepts is reported.
     pub(super) fn postpone(&mut self, name: Symbol, error: Error) {
-        if error.always {
+        if error.always && self.origin(error.span) != Origin::System {
             return self.errors.push(error);
         }
         match self.scopes[0].get(&name) {

@@ -7,11 +7,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::conversions::convert;
 use super::tree::{
-    Assembly, Block, Expr, ExprKind, FunctionId, Label, LabelId, Local, LocalId, Statement, StatementKind,
-    Type, TypeKind,
+    Assembly, AssemblyInput, Block, Expr, ExprKind, FunctionId, Label, LabelId, Local, LocalId, Statement,
+    StatementKind, Type, TypeKind,
 };
 use super::{MOST_ERRORS, Typer, Typing};
 use crate::arithmetic::Arithmetic;
+use crate::assembly::Constraint;
 use crate::ast;
 use crate::error::Error;
 use crate::token::Symbol;
@@ -181,6 +182,9 @@ impl Typer<'_> {
                 let id = self.label(name, true)?;
                 StatementKind::Label(id, self.statement(inner)?.into())
             }
+            Kind::Unsupported(message) => {
+                return Err(Error::new(statement.span, *message).help("write it without that"));
+            }
             Kind::Goto(name) => StatementKind::Goto(self.label(name, false)?),
             Kind::Break => {
                 if self.in_hand().around.is_empty() {
@@ -322,22 +326,19 @@ impl Typer<'_> {
     fn assembly(&mut self, assembly: &ast::Assembly) -> Typing<Assembly> {
         let mut outputs = Vec::new();
         for (constraint, place) in &assembly.outputs {
-            outputs.push((constraint.clone(), self.place(place, "an output of assembly")?));
+            outputs.push((Constraint::new(constraint, true), self.place(place, "an output of assembly")?));
         }
         let mut inputs = Vec::new();
         for (constraint, value) in &assembly.inputs {
-            // A memory operand of assembly is passed as its address.
-            let memory = constraint.contains('m') && !constraint.contains('r');
-            let value = match memory {
-                true => {
-                    let place = self.place(value, "an input of assembly")?;
-                    self.address(place, value.span, value.expansion)?
-                }
-                false => self.value(value)?,
+            let constraint = Constraint::new(constraint, false);
+            let input = match constraint.is_memory() {
+                true => AssemblyInput::Memory(self.place(value, "an input of assembly")?),
+                false => AssemblyInput::Value(self.value(value)?),
             };
-            inputs.push((constraint.clone(), value));
+            inputs.push((constraint, input));
         }
-        Ok(Assembly::new(assembly, outputs, inputs))
+        let (text, clobbers) = (assembly.text.clone(), assembly.clobbers.clone());
+        Ok(Assembly { text, jumps: assembly.jumps, outputs, inputs, clobbers })
     }
 
     /// `({ ... })`: its value is that of its last expression.

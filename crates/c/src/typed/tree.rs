@@ -8,7 +8,8 @@ use std::rc::Rc;
 use fencewright_program::{Span, id};
 
 use crate::arithmetic::Arithmetic;
-use crate::ast::{Assembly as ParsedAssembly, BinaryOp, Definition, RecordId};
+use crate::assembly::Constraint;
+use crate::ast::{BinaryOp, Definition, RecordId};
 use crate::token::ExpansionId;
 
 /// A whole program.
@@ -286,17 +287,23 @@ pub enum StatementKind {
 pub struct Assembly {
     /// The instructions.
     pub text: String,
+    /// Whether it is `asm goto`.
+    pub jumps: bool,
     /// Outputs: the constraint and the place.
-    pub outputs: Vec<(String, Place)>,
-    /// Inputs: the constraint and the value; for an input in memory its address.
-    pub inputs: Vec<(String, Expr)>,
+    pub outputs: Vec<(Constraint, Place)>,
+    /// Inputs: the constraint and the operand.
+    pub inputs: Vec<(Constraint, AssemblyInput)>,
+    /// What else it changes: `memory`, `cc`, and registers.
+    pub clobbers: Vec<String>,
 }
 
-impl Assembly {
-    /// Assembly with typed operands.
-    pub fn new(parsed: &ParsedAssembly, outputs: Vec<(String, Place)>, inputs: Vec<(String, Expr)>) -> Self {
-        Assembly { text: parsed.text.clone(), outputs, inputs }
-    }
+/// An input of assembly.
+#[derive(Debug)]
+pub enum AssemblyInput {
+    /// A value.
+    Value(Expr),
+    /// An object in memory.
+    Memory(Place),
 }
 
 /// An expression with a value (none if its type is `void`).

@@ -104,6 +104,10 @@ impl Typer<'_> {
             ast::TypeKind::Integer(integer) => TypeKind::Integer(Arithmetic::Integer(*integer)),
             ast::TypeKind::Enumeration(id) => TypeKind::Integer(self.enumerations[id.0 as usize]),
             ast::TypeKind::Floating(bytes) => TypeKind::Floating(*bytes),
+            ast::TypeKind::Unsupported(what) => {
+                return Err(Error::new(at, format!("{what} are not supported"))
+                    .help("use integers of at most 64 bits"));
+            }
             ast::TypeKind::Record(id) => TypeKind::Record(*id),
             ast::TypeKind::Pointer(to) => TypeKind::Pointer(Rc::new(self.ty(to, at)?)),
             ast::TypeKind::Array(element, length) => {

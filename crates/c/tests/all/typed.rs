@@ -178,7 +178,7 @@ fn generic_functions_follow_their_pointer() {
         ),
         (
             "asm volatile(\"lock; xaddl %0, %1\" : \"+r\"(i), \"+m\"(u) : \"m\"(l), \"r\"(c));",
-            "asm(\"lock; xaddl %0, %1\": +r i, +m u: m &l, r c);",
+            "asm(\"lock; xaddl %0, %1\": +r i, +m u: m l, r c);",
         ),
     ] {
         check(statements, expected);

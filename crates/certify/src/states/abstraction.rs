@@ -35,7 +35,8 @@
 //! same time, and loads read the same from them. Let a state represent another one if they differ in buffers only and its buffers represent those of
 //! the other. Then the abstract machine can match every step of the exact one:
 //!
-//! * A store enters by the table. Counting one more copy, up to many, is right; and the new store is behind all barriers.
+//! * A store enters by the table. Counting one more copy, up to many, keeps the multiplicities exact below many; and the new store is behind all
+//!   barriers.
 //! * A store fence: where the table adds no barrier to Q, the definition of representing requires none.
 //! * A flush of s, the oldest store (PSO: to its cell, without a barrier before it). If s is in Q, then no store in R is older, nor any in Q, and no
 //!   barrier of Q precedes it: s leaves Q. Otherwise no store in Q is older; and with the oldest kept, Q contains no barrier, because a store of Q

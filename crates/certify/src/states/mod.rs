@@ -18,8 +18,8 @@
 //! location reads before writing it is live there; a register that is live after the step and not written by it is live before it; a register that a
 //! property observes is live wherever the property observes it. Say that two states are alike if they differ only in registers that are dead at the
 //! locations of their threads. Then states that are alike have the same steps, with the same faults, to states that are alike, and violate the same
-//! properties. In the states of the set all dead registers are 0: every state is alike to one of these, so conditions 1 to 3 for them, with 0 written
-//! to dead registers after each step, prove the property for all states.
+//! properties. The checker reads dead registers as 0 and clears their bits after each step. Every state is alike to one in which the dead registers
+//! are 0, so conditions 1 to 3 for such states prove the property for all states.
 //!
 //! # Local events first
 //!
@@ -343,7 +343,8 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Checks conditions 2 and 3 for all states. If there are several rejections, the one of the first state is returned.
+    /// Checks conditions 2 and 3 for all states. Of several rejections, a mistake takes precedence over an undecided state; then the first state
+    /// counts.
     fn all(&self, workers: usize, stop: &Stop) -> Result<Accepted, Rejection> {
         let words = self.set.layout.words;
         let count = self.states.len() / words;

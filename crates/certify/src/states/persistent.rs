@@ -10,32 +10,34 @@
 //!   requires that no other thread holds it. The parts of a thread that holds the lock require no part of another thread because of dependent steps;
 //! * if an edge of the set waits for the buffer of its thread to be empty, and the buffer is not empty, the flushes of the thread are added;
 //! * if a step of the set requires that no other thread holds the lock, and another thread holds it, the edges of that thread are added;
-//! * if a step of the set may be visible to a property that observes all states, every part is added that contains, or whose thread may take later,
-//!   another step that may be visible;
-//! * no edge of the set may close a cycle: each leads to a location with a greater number in the `order` of the certificate.
+//! * if a step of the set may be visible to a property that observes all states, then for every thread: its edges are added if it may still take such
+//!   a step along an edge or by a later flush, and its flushes if one of its buffered stores may be visible;
+//! * no edge of the set may close a cycle: each leads to a location with a greater number in the `order` of the certificate, or to the fault
+//!   location, which no edge leaves.
 //!
 //! Condition 2 of [the module](super) then asks only for the steps of one closed set, if a closed set has steps, and for all steps otherwise.
 //! Persistent sets are not combined with local edges (so there are no favourites), abstract buffers or versions.
 //!
 //! # Other steps do not interfere with a closed set
 //!
-//! Let P be closed in s, and let u be an execution from s without a *step of P*: no thread whose edges are in P takes an edge, and, for threads whose
-//! flushes are in P, no store that is in the buffer in s leaves it. (1) Any step of P that is possible after u was possible in s, and any step of P
+//! Let P be closed in s, and let u be an execution from s without a *step of P*: threads whose edges are in P take no edge, and threads whose flushes
+//! are in P flush none of the stores that their buffers have in s. (1) Any step of P that is possible after u was possible in s, and any step of P
 //! that is possible in s is possible after u, with the same outcome: it faults, exceeds a limit or chooses the same values. (2) Taking it before u or
 //! after u leads to the same state.
 //!
 //! * *The thread itself.* Suppose the edges of t are in P: then t takes none in u, and its location and registers are unchanged. If its flushes are
 //!   in P too, its buffer is unchanged. If its flushes are not in P, then no edge of t waits for the buffer to be empty, or the buffer is empty
-//!   already. Stores that leave the buffer in u do not affect the other edges: a store or a barrier enters at the other end (under PSO barriers at
-//!   the front are dropped, whichever step comes first); and a load finds the value of a store that has left in memory, because any other thread that
-//!   writes that cell would have been added. Now suppose the flushes of t are in P and its edges are not: its buffer is not empty in u, so t takes no
-//!   edge that waits for an empty buffer, and a flush commutes with the other edges as before. Of the stores that are in the buffer in s, the first
-//!   one that leaves could already leave in s: it is the oldest one, or under PSO there is neither a barrier before it nor an older store to the same
-//!   cell. Stores that both enter and leave the buffer in u are stores to other cells, and count as future steps of the edges of t.
+//!   already. Stores that leave the buffer in u do not affect the other edges. A store or a barrier enters at the other end (under PSO barriers at
+//!   the front are dropped, whichever step comes first). If the store that a load reads has left the buffer, the load finds its value in memory,
+//!   because any other thread that writes that cell would have been added. Now suppose the flushes of t are in P and its edges are not: its buffer is
+//!   not empty in u, so t takes no edge that waits for an empty buffer, and a flush commutes with the other edges as before. Of the stores that are
+//!   in the buffer in s, the first one that leaves could already leave in s: it is the oldest one, or under PSO there is neither a barrier before it
+//!   nor an older store to the same cell. Stores that both enter and leave the buffer in u are stores to other cells, and count as future steps of
+//!   the edges of t.
 //! * *Memory.* A step of another thread in u is a future step along edges that the thread takes in u, or the flush of a store that was in its buffer
-//!   in s or has entered since. If such a step writes a class that a step of P reads, or reads or writes a class that a step of P writes, then the
-//!   edges of that thread, or its flushes, have been added to P, and the step would be a step of P or come after such a step. Cells without a class
-//!   are accessed by one thread only, or never written.
+//!   in s or has entered since. Suppose it conflicts with a step of P: it writes a class that the step of P reads or writes, or reads a class that
+//!   the step of P writes. Then the edges of that thread, or its flushes, have been added to P. So the step would be a step of P or come after such a
+//!   step. Cells without a class are accessed by one thread only, or never written.
 //! * *The lock.* Consider a step of P that requires that no other thread holds the lock. If another thread holds it, the edges of that thread are in
 //!   P. So it keeps the lock in u, and the step is disabled after u as it was before. If no other thread holds it, none takes it in u, because its
 //!   edges would have been added. A step of P that takes the lock comes before all steps that require the lock to be free: all of those have been
@@ -299,7 +301,7 @@ impl<'a> Chooser<'a> {
         Chooser { facts, set, holder: 0, threads: Vec::new(), needs: Vec::new(), sets: Vec::new() }
     }
 
-    /// The closures of the parts of a state, smallest first; none if the program has too many threads. The proof above holds for any closed set;
+    /// The closures of the parts of a state, smallest first; empty if the program has too many threads. The proof above holds for any closed set;
     /// checker and engine use the first one that has a step.
     pub fn sets(&mut self, state: &[u64]) -> &[u64] {
         self.sets.clear();

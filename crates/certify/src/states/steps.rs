@@ -91,7 +91,7 @@ impl<'a> Steps<'a> {
         LocationId(self.set.layout.locations[thread].get(state) as u32)
     }
 
-    /// Whether every number in a packed state that refers to a location, a thread or a cell refers to an existing one.
+    /// Whether all numbers of locations, threads and cells in a packed state exist, and the numbers of buffer entries fit the layout.
     pub fn is_state(&self, state: &[u64]) -> bool {
         let layout = &self.set.layout;
         let threads = 0..=self.program.threads.len() as i64;

@@ -57,7 +57,7 @@ pub enum Misfit {
     Other(&'static str),
 }
 
-/// An interval that contains all values of a number that is not a version; `None` if unknown. In the empty interval the greatest value is below the
+/// An interval that bounds a number that is not a version; `None` if no bounds are known. In the empty interval the greatest value is below the
 /// least.
 type Bounds = Option<(i64, i64)>;
 
@@ -261,7 +261,7 @@ impl Start {
 /// The two ways to rank an odd version among the others. Each gives a representative of the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Between its even neighbours.
+    /// A version of its own, between its even neighbours.
     Between,
     /// Equal to the least greater version.
     Joined,

@@ -103,7 +103,8 @@ impl Printer<'_> {
         }
     }
 
-    /// Prints the waiting answers to a question that are next in the order of the properties, or all of them if the first has waited long enough.
+    /// Prints the waiting answers to a question that are next in the order of the properties; or all of them, if the first has waited long enough or
+    /// the question is finished.
     fn go_on(&mut self, question: &Asked, waiting: &mut Waiting) {
         let is_over = waiting.gathered.is_some();
         let is_late = |waiting: &Waiting| waiting.since.is_some_and(|since| since.elapsed() >= PATIENCE);

@@ -153,7 +153,7 @@ impl Editor {
         self.wait("the end", |m| m["method"] == "$/progress" && m["params"]["value"]["kind"] == "end");
     }
 
-    /// Calls `ask` until it returns a result: again after each message that says that the server has new results.
+    /// Calls `ask` until it returns a result: once now, and again whenever the server announces new results.
     fn until<T>(&mut self, what: &str, ask: impl Fn(&mut Editor) -> Option<T>) -> T {
         loop {
             if let Some(answer) = ask(self) {

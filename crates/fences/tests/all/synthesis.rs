@@ -1,4 +1,4 @@
-//! Fences for the papers' programs: at most as many as in the papers, proved to suffice, each one necessary.
+//! Fences for example programs, among them those of FENCES12 Table 1: at most as many as in the paper, proved to suffice, each one necessary.
 
 use std::time::{Duration, Instant};
 

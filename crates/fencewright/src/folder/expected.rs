@@ -21,7 +21,7 @@ pub const NAME: &str = "expected.toml";
 /// The expected verdicts of a program.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
-    /// The program.
+    /// The path of the program: the folder joined with `file` of the entry.
     pub file: PathBuf,
     /// The property to check; `None` for all properties.
     pub property: Option<String>,

@@ -90,7 +90,7 @@ impl std::error::Error for Unreadable {}
 pub struct Item {
     /// The path of its file, as it was found in the folder or named by the user.
     pub file: PathBuf,
-    /// Its entry in `expected.toml`.
+    /// Its entry in `expected.toml`; `None` if the user named the program, or no entry does.
     pub entry: Option<Entry>,
     /// Its text, if it was read from a pipe or the standard input, which can be read only once.
     text: Option<Arc<Vec<u8>>>,
@@ -301,8 +301,9 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Answers all questions. `receive` is called with the events, each with the index of its question, in the order in which they occur, until all
-    /// questions are answered or their token is cancelled.
+    /// Answers all questions. `receive` is called once, with a receiver of the events in the order in which they occur, each with the index of its
+    /// question. The events end when all questions are answered. Once their token is cancelled, the remaining questions fail with
+    /// `Failure::Stopped`.
     pub fn run<S: Scribe>(
         &self,
         scribe: &S,

@@ -229,7 +229,7 @@ impl Value for Define {
 pub struct Count<const LEAST: u32, const MOST: u32>(u32);
 
 impl<const LEAST: u32, const MOST: u32> Count<LEAST, MOST> {
-    /// The number.
+    /// The number, which is within the bounds.
     pub fn get(self) -> u32 {
         self.0
     }

@@ -1,9 +1,11 @@
 //! All integration tests of this crate. They are modules of one program, so that it is linked only once.
 
 mod c_addresses;
+mod c_assembly;
 mod c_blocks;
 mod c_builtins;
 mod c_elaborate;
+mod c_headers;
 mod c_memory;
 mod c_misuse;
 mod c_objects;

@@ -40,7 +40,8 @@ fn said(case: &Case, of: &mut Valuation, open: &[CellId], out: &mut Vec<Option<i
     of.remove(first);
 }
 
-/// A random expression over two cells. If `exact`, it has no operator on two non-constant operands, except sums and the like.
+/// A random expression over two cells. If `exact`, the only operators on two non-constant operands are those whose cases are exact: sums,
+/// differences, minima, maxima and comparisons.
 fn expression(random: &mut Random, exact: bool, depth: usize) -> Expr<CellId> {
     use BinaryOp::*;
     if depth == 0 {
@@ -155,7 +156,8 @@ fn operators_with_constants_are_exact() {
     }
 }
 
-/// A long disjunction of conjunctions of two: the conjunctions of all earlier negations would exceed the limit, the cubes themselves do not.
+/// A long disjunction of two-element conjunctions. Its disjuncts alone stay below the limit on cubes; disjoint cubes, which add the negations of all
+/// earlier disjuncts, would exceed it.
 #[test]
 fn long_disjunctions_are_exact() {
     let is = |cell: CellId, op: BinaryOp, value: i64| Expr::binary(op, Expr::Leaf(cell), Expr::Const(value));

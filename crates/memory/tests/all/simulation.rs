@@ -280,7 +280,7 @@ fn machines_match_every_step_of_the_reference_semantics() {
             0 => Buffers::Sc,
             1 | 2 => Buffers::Queue { model, bound: bound(&mut random) },
             _ => {
-                // No, some or all memory cells have summaries.
+                // Summaries for no, some, or all memory cells.
                 let cells = 0..program.cells() as u32;
                 let summaries = match random.below(3) {
                     0 => Summarised::default(),

@@ -58,8 +58,8 @@ impl Texts {
     }
 }
 
-/// The files of a program as JSON; `places` are the positions that the page mentions. A built-in file is included only if it contains one of these
-/// positions.
+/// The files of a program as JSON; `places` are the positions that the page mentions. A file that the user did not write is
+/// included only if it contains one of these positions.
 pub fn files(source: Source<'_>, places: impl Iterator<Item = Span>) -> (String, Numbers) {
     let mut used: BTreeMap<FileId, BTreeSet<usize>> = BTreeMap::new();
     for span in places.collect::<HashSet<Span>>() {
@@ -68,7 +68,7 @@ pub fn files(source: Source<'_>, places: impl Iterator<Item = Span>) -> (String,
     let (mut files, mut numbers) = (Vec::new(), Numbers::new());
     for (id, file) in source.files.iter() {
         let lines = used.get(&id);
-        if source.files.is_built_in(id) && lines.is_none() {
+        if !source.files.is_users(id) && lines.is_none() {
             continue;
         }
         numbers.insert(id, files.len());

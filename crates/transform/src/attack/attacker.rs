@@ -39,7 +39,7 @@ impl Instrumenter<'_> {
         &self.known.delays[&(self.id, store)]
     }
 
-    /// The register that holds the index of the cell that the attacking store writes.
+    /// The register with the index of the cell that the attacking store writes.
     fn attacked_index(&mut self) -> RegisterId {
         self.register("%attacked", None)
     }

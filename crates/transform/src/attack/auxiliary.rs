@@ -144,7 +144,7 @@ pub fn scalar(variable: VariableId) -> Address {
     Address { variable, index: None }
 }
 
-/// The constant 1.
+/// The value of a flag that is set.
 pub fn one() -> Expr<RegisterId> {
     Expr::Const(1)
 }

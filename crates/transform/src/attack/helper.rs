@@ -8,8 +8,8 @@ use super::auxiliary::{is, one, scalar};
 use super::instrumenter::{CopiedLocation, Instrumenter, Meeting};
 
 impl Instrumenter<'_> {
-    /// Adds the copies of an edge outside the cone: one that stays outside, and one for each operation that may conflict with the cone, which enters
-    /// the cone.
+    /// Adds the copies of an edge outside the cone: a copy that stays outside, and, for each operation that may conflict with the cone, a copy that
+    /// enters the cone.
     pub fn plain_edge(&mut self, id: EdgeId, edge: &Edge) {
         let (from, to) = (CopiedLocation::Plain(edge.from), CopiedLocation::Plain(edge.to));
         let ops = edge.action.ops();

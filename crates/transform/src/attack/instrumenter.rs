@@ -14,7 +14,7 @@ use super::{Attack, Known, Notion, Origin, Unsupported};
 /// A copy of a location in an instrumented thread: the original location, and the state of the attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CopiedLocation {
-    /// Outside the cone.
+    /// Outside the cone: the thread runs as in the original program.
     Plain(LocationId),
     /// In the cone: the accesses of the thread are recorded.
     Cone(LocationId),

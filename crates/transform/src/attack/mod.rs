@@ -3,8 +3,8 @@
 //! A program is not robust if and only if a single thread, the *attacker*, can produce a violation by delaying stores while all other threads run
 //! under SC. The attacker delays a store, and all its later ones, until it has performed a load from memory that comes later in program order. Then
 //! it does not move any more. Everything that the other threads do and that happens after the load is in the *cone* of the load. The attack succeeds
-//! if an access in the cone is to the cell of the delayed store: when that store finally reaches memory, it happens after the load that follows it in
-//! program order, which is a happens-before cycle. A pair of such a store and such a load is an [`Attack`].
+//! if an access in the cone is to the cell of the delayed store. When that store finally reaches memory, it happens after the load, although the load
+//! follows it in program order: this is a happens-before cycle. A pair of such a store and such a load is an [`Attack`].
 //!
 //! [`instrument`] turns a program into another one whose executions under SC represent these executions. For each attack, the attacker has a location
 //! that it reaches when the attack succeeds, and a property states that this location is never reached. So engines without any notion of robustness
@@ -22,10 +22,10 @@
 //!
 //! The control-flow graph of a thread exists in several copies: outside the cone; in the cone; in a locked section that has to join the cone; and,
 //! for each attacking store, delaying. A thread enters the cone with a store to a cell that the cone has accessed, or a load of a cell that the cone
-//! has stored to. An atomic step enters as a whole, with all its accesses. A locked section, too, is a single event of the happens-before relation: a
-//! thread that takes the lock guesses the cell through which the section will conflict with the cone as it is before the section, and cannot unlock
-//! until that conflict has happened. The attacker cannot pass a fence, a lock or a draining step while it delays. While another thread holds the
-//! lock, the attacker's loads wait, and so does its final flush.
+//! has stored to. An atomic step enters as a whole, with all its accesses. A locked section, too, is a single event of the happens-before relation.
+//! So a thread that takes the lock first guesses a cell through which the section will conflict with the accesses that the cone has before the
+//! section, and cannot unlock until it has made such a conflicting access. The attacker cannot pass a fence, a lock or a draining step while it
+//! delays. While another thread holds the lock, the attacker's loads wait, and so does its final flush.
 //!
 //! A triangular race (S. Owens, *Reasoning about the implementation of concurrency abstractions on x86-TSO*, ECOOP 2010) is the beginning of such an
 //! attack: it is complete with the first write of another thread to a loaded cell.

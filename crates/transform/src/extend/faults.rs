@@ -1,16 +1,19 @@
-//! Makes faults explicit as control: each edge that may fault is replaced by edges that cannot fault, and by edges to a *doomed* location, from which
+//! Makes faults explicit as control: each edge that may fault is replaced by edges that cannot fault, and by edges to a *doomed* location. From there
 //! the thread faults without further accesses.
 //!
 //! When a thread faults, the stores in its buffer still reach memory, but the stores delayed in auxiliary registers do not. With explicit faults the
 //! last access before a fault is an edge like any other. So delayed stores can be performed between this edge and the fault, and no edge along which
 //! stores are delayed can fault.
 //!
-//! Some edges remain unchanged, unless there are locks. (With locks they would make a difference: a doomed thread can still release its lock, a
-//! faulted one cannot, see [`Extended::released`](super::Extended::released).)
+//! Two kinds of edges remain unchanged in programs without locks:
 //!
 //! * an edge that waits for an empty buffer: when it faults, no store is left behind in the buffer;
 //! * a store to an open array whose value may fault: the value is checked only if the index is inside the window. No store is delayed along such an
 //!   edge.
+//!
+//! With locks they would make a difference: a doomed thread can still release its lock, a faulted one cannot (see
+//! [`Extended::released`](super::Extended::released)). So an edge of the first kind is then replaced like any other, and a program with an edge of
+//! the second kind is refused.
 
 use fencewright_kit::accesses::only_cell;
 use fencewright_program::{

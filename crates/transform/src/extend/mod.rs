@@ -19,7 +19,8 @@
 //!
 //! So a state of `R'` that is reachable under SC shows that a state of `R` is reachable under TSO: with the same registers and memory, and the same
 //! locations up to copies ([`Extended::trace`]). And if SC and TSO reach the same states of `R'`, then the states of `R'` under SC are those of `R`
-//! under TSO. (1 and 2 are Lemma 6. Unrolling cuts executions off, so 2 does not hold for it; releasing adds executions, so 1 does not hold for it.)
+//! under TSO. (Invariants 1 and 2 are Lemma 6 of the thesis. Unrolling cuts executions off, so 2 does not hold for it; releasing adds executions, so
+//! 1 does not hold for it.)
 
 mod conclude;
 mod delay;

@@ -35,7 +35,7 @@ pub enum AttackingStore {
     /// The store is removed: TSO executions are preserved, and the path no longer exists.
     #[default]
     Removed,
-    /// The store is kept.
+    /// The store is kept: the new paths are an alternative to the old ones.
     Kept,
 }
 

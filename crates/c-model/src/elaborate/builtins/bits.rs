@@ -153,7 +153,7 @@ fn fits_unsigned(ty: Arithmetic) -> bool {
 }
 
 /// Counts bits of a value that is not a constant.
-fn counted(operation: Operation, value: &Value, bits: i128) -> Operand {
+pub(super) fn counted(operation: Operation, value: &Value, bits: i128) -> Operand {
     let number = |number: i128| Value::Number(number as i64);
     let bit = |n: i128| {
         let shifted = Value::binary(BinaryOp::Shr, value.clone(), number(n));

@@ -24,9 +24,10 @@ const THREADS: [&str; 13] = [
     "__VERIFIER_tid",
 ];
 
-/// The functions that a header declares.
+/// The functions that a header declares, except those that are only declared, so that their names and types are known.
 fn declared(header: &str) -> Vec<&str> {
-    header
+    let modelled = header.split("// Declared only:").next().unwrap_or_default();
+    modelled
         .lines()
         .filter(|line| line.ends_with(");") && !line.starts_with(['#', ' ']) && !line.contains("typedef"))
         .filter_map(|line| {

@@ -2,8 +2,8 @@
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::typed::tree::{
-    Block, Callee, Expr, ExprKind, Function, Initial, Place, PlaceKind, Statement, StatementKind, Step, Type,
-    TypeKind, Unit,
+    AssemblyInput, Block, Callee, Expr, ExprKind, Function, Initial, Place, PlaceKind, Statement,
+    StatementKind, Step, Type, TypeKind, Unit,
 };
 
 pub struct Dump<'a> {
@@ -113,8 +113,12 @@ impl Dump<'_> {
             StatementKind::Assembly(assembly) => {
                 let outputs: Vec<_> =
                     assembly.outputs.iter().map(|(c, p)| format!("{c} {}", self.place(p))).collect();
+                let input = |input: &AssemblyInput| match input {
+                    AssemblyInput::Value(value) => expr(value),
+                    AssemblyInput::Memory(place) => self.place(place),
+                };
                 let inputs: Vec<_> =
-                    assembly.inputs.iter().map(|(c, v)| format!("{c} {}", expr(v))).collect();
+                    assembly.inputs.iter().map(|(c, operand)| format!("{c} {}", input(operand))).collect();
                 format!("asm({:?}: {}: {});", assembly.text, outputs.join(", "), inputs.join(", "))
             }
         }

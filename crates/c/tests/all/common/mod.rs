@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::rc::Rc;
 
-use fencewright_c::preprocess::Files;
+use fencewright_c::preprocess::{Files, Form, Missing};
 use fencewright_program::{FileId, Span};
 
 /// The main file, headers by name, and a folder for all other includes.
@@ -25,14 +25,14 @@ impl Texts {
 }
 
 impl Files for Texts {
-    fn include(&mut self, name: &str, _system: bool, _from: FileId, _at: Span) -> Result<FileId, String> {
+    fn include(&mut self, name: &str, _form: Form, _from: FileId, _at: Span) -> Result<FileId, Missing> {
         if let Some(n) = self.files.iter().position(|(known, _)| known == name) {
             return Ok(FileId(n as u32));
         }
         let text = match (self.headers.get(name), &self.folder) {
             (Some(text), _) => (*text).to_owned(),
             (None, Some(folder)) => std::fs::read_to_string(folder.join(name)).map_err(|e| e.to_string())?,
-            (None, None) => return Err("there is no such file".into()),
+            (None, None) => return Err("there is no such file".to_owned().into()),
         };
         self.files.push((name.into(), text.into()));
         Ok(FileId(self.files.len() as u32 - 1))

@@ -133,5 +133,3 @@ pub fn instruction(random: &mut Random, widths: &[u32], at: usize, length: usize
     };
     (instr, bits)
 }
-
-// ---- the test as text

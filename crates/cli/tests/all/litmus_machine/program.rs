@@ -196,5 +196,3 @@ pub fn text(program: &Program, name: &str) -> String {
 
 /// The value that the condition compares with `rax`.
 pub const CLAIM: i64 = 0xffff_ffff;
-
-// ---- the machine

@@ -1,0 +1,124 @@
+//! Functions that several texts declare or define: the user's text, the model headers, and the headers of the system.
+//!
+//! The user's declarations take precedence over those of the model headers, and these over those of the system. So a function of the model headers has
+//! the type that the translation knows, whatever the system's headers say, and a user may define a function of a model header.
+
+use std::rc::Rc;
+
+use fencewright_program::Span;
+use rustc_hash::FxHashSet;
+
+use super::names::Entity;
+use super::tree::{FunctionId, FunctionType, TypeKind};
+use super::types::compatible;
+use super::{Typer, Typing};
+use crate::ast;
+use crate::error::Error;
+use crate::preprocess::Origin;
+use crate::token::Symbol;
+
+impl Typer<'_> {
+    /// Numbers the functions with a body. If several texts define a function, one of the definitions takes precedence.
+    pub(super) fn find_bodies(&mut self) -> Typing<()> {
+        let unit = self.unit;
+        let of_models = self.declared_by_models();
+        for item in &unit.items {
+            let ast::Item::Function(function) = item else { continue };
+            let name = function.name;
+            let origin = self.origin(name.span);
+            if origin == Origin::System && of_models.contains(&name.symbol) {
+                continue;
+            }
+            match self.bodies.get(&name.symbol) {
+                None => {
+                    let id = FunctionId(self.functions.len() as u32);
+                    self.bodies.insert(name.symbol, (id, function));
+                    self.functions.push(None);
+                }
+                Some(&(id, before)) => {
+                    let other = self.origin(before.name.span);
+                    if origin.precedes(other) {
+                        self.bodies.insert(name.symbol, (id, function));
+                    } else if !other.precedes(origin) {
+                        let name = self.spelled(name.symbol);
+                        let message = format!("function `{name}` is defined twice");
+                        return Err(Error::new(function.name.span, message)
+                            .help("give one of them another name, or leave it out"));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The functions that model headers declare.
+    fn declared_by_models(&self) -> FxHashSet<Symbol> {
+        let declarations = self.unit.items.iter().filter_map(|item| match item {
+            ast::Item::Declaration(declaration) => Some(declaration),
+            ast::Item::Function(_) => None,
+        });
+        let declarators = declarations.flat_map(|declaration| &declaration.declarators);
+        let of_models = declarators.filter(|declarator| {
+            matches!(declarator.ty.kind, ast::TypeKind::Function(_))
+                && self.origin(declarator.name.span) == Origin::Model
+        });
+        of_models.map(|declarator| declarator.name.symbol).collect()
+    }
+
+    /// Whether another definition takes precedence over this one.
+    pub(super) fn is_left_out(&self, function: &ast::Function) -> bool {
+        self.bodies.get(&function.name.symbol).is_none_or(|(_, chosen)| !std::ptr::eq(*chosen, function))
+    }
+
+    /// A function declaration without a body.
+    pub(super) fn declare_function(&mut self, name: Symbol, ty: Rc<FunctionType>, span: Span) -> Typing<()> {
+        let origin = self.origin(span);
+        let mut replaced = false;
+        if let Some((known, other)) = self.known_function(name)? {
+            let same = |a: &Rc<FunctionType>, b: &Rc<FunctionType>| {
+                compatible(&TypeKind::Function(a.clone()).into(), &TypeKind::Function(b.clone()).into())
+            };
+            replaced = origin.precedes(other);
+            if !same(&known, &ty) && !replaced && !other.precedes(origin) {
+                let name = self.spelled(name);
+                return Err(Error::new(
+                    span,
+                    format!("function `{name}` is declared with another type elsewhere"),
+                )
+                .always()
+                .help("the declarations and the definition must agree"));
+            }
+        }
+        if let Some(error) = self.failed(self.scopes[0].get(&name).copied()) {
+            return Err(error);
+        }
+        if !matches!(self.scopes[0].get(&name), None | Some(Entity::Function)) {
+            let name = self.spelled(name);
+            return Err(Error::new(span, format!("`{name}` was declared as something else"))
+                .always()
+                .help("give one of them another name"));
+        }
+        self.scopes[0].insert(name, Entity::Function);
+        self.declare(name, Entity::Function);
+        // If a function is declared with and without a prototype, the declaration with the prototype counts.
+        let known = self.declared.get(&name);
+        let counts = known.is_none_or(|(known, other)| {
+            known.parameters.is_none() && !other.precedes(origin) || origin.precedes(*other)
+        });
+        if replaced || counts {
+            self.declared.insert(name, (ty, origin));
+        }
+        Ok(())
+    }
+
+    /// The type of a function, if it is declared or has a body anywhere, and who wrote that.
+    pub(super) fn known_function(&mut self, name: Symbol) -> Typing<Option<(Rc<FunctionType>, Origin)>> {
+        match self.bodies.get(&name) {
+            Some(&(_, function)) => {
+                let at = function.name.span;
+                Ok(Some((self.function_type(&function.ty, at)?, self.origin(at))))
+            }
+            None => Ok(self.declared.get(&name).cloned()),
+        }
+    }
+}
