@@ -59,7 +59,7 @@ commands! {
 
 /// The values of the options of a command, as given on the command line.
 pub struct Given<C> {
-    settings: Settings,
+    settings: Box<Settings>,
     command: PhantomData<C>,
 }
 
@@ -93,7 +93,7 @@ impl<C: Of> Args for Given<C> {
 
 impl<C: Of> FromArgMatches for Given<C> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let mut given = Given { settings: Settings::default(), command: PhantomData };
+        let mut given = Given { settings: Box::default(), command: PhantomData };
         given.update_from_arg_matches(matches)?;
         Ok(given)
     }

@@ -94,7 +94,6 @@ impl Settings {
             cegar: cegar::Options { order: self.search, ..cegar::Options::default() },
             confirm: self.confirm(),
             certificate: self.certificate.is_some(),
-            ..robust::Options::default()
         }
     }
 
