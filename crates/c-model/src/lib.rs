@@ -58,6 +58,7 @@ fn translated(
         reuse: if options.no_reuse { Reuse::Never } else { Reuse::Allocated },
         waiting_is_a_step: options.spins == Spins::Step,
         suppositions_wait: !options.exact_waits,
+        late_stores: !options.no_reuse && !accesses_only,
     };
     let Translated { file, plain, facts, calls, warnings } =
         pipeline::translate(&elaborated, modelled, sources, stop)?;

@@ -9,6 +9,7 @@ use fencewright_text::{Diagnostic, Sources, Stop};
 
 use crate::core::Core;
 use crate::flat::{Program, checks, failures, intervals, joins, sharing, tidy, undefining};
+use crate::late_stores::LateStores;
 use crate::layout::classes::Layout;
 use crate::layout::{containers, open_arrays, resolve};
 use crate::nodes::Nodes;
@@ -29,11 +30,20 @@ pub struct Options {
     /// false for the property `deadlock`, because a thread at such a step counts as blocked, whereas an execution with a failed assumption is
     /// discarded.
     pub suppositions_wait: bool,
+    /// Whether the model ends where the lifetime of an object ends while a store of another thread to the object is in its buffer, because such a
+    /// store may overwrite other memory. Without it, all objects have addresses of their own.
+    pub late_stores: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { heap: 4, reuse: Reuse::Never, waiting_is_a_step: true, suppositions_wait: true }
+        Options {
+            heap: 4,
+            reuse: Reuse::Never,
+            waiting_is_a_step: true,
+            suppositions_wait: true,
+            late_stores: true,
+        }
     }
 }
 
@@ -62,6 +72,7 @@ pub struct Translated {
 ///   points_to            classes of places ([`Nodes`])                           points_to, layout/containers
 ///   lifetimes, views     ends of local variables, conversions                    lifetimes, views
 ///   simplify             constants, variables of one thread                      simplify
+///   late stores          stores that PSO may delay too long ([`LateStores`])      late_stores
 ///   layout               numbers for places ([`Layout`])                         layout/classes
 ///   resolve              pointers become numbers, accesses are checked           layout/resolve
 /// flat code ([`Program`])
@@ -86,7 +97,10 @@ pub fn translate(
     stop.or_go_on()?;
     simplify(&mut core, &nodes, !options.suppositions_wait, stop);
     stop.or_go_on()?;
-    let (file, plain, facts) = to_fw(&core, nodes, sources, Options { reuse, ..options }, stop)?;
+    let late =
+        if options.late_stores { LateStores::of(&mut core, &nodes, stop) } else { LateStores::default() };
+    stop.or_go_on()?;
+    let (file, plain, facts) = to_fw(&core, nodes, late, sources, Options { reuse, ..options }, stop)?;
     Ok(Translated { file, plain, facts, calls: core.calls, warnings: core.warnings })
 }
 
@@ -119,6 +133,7 @@ fn symbolic(
 pub(crate) fn to_fw(
     core: &Core,
     mut nodes: Nodes,
+    late: LateStores,
     sources: &Sources,
     options: Options,
     stop: &Stop<'_>,
@@ -128,7 +143,7 @@ pub(crate) fn to_fw(
         return Err(clashes);
     }
     open_arrays::set_lengths(core, &mut nodes)?;
-    let layout = Layout::new(core, &nodes, options, stop)?;
+    let layout = Layout::new(core, &nodes, late, options, stop)?;
     stop.or_go_on()?;
     let mut program = resolve::resolve(core, &nodes, &layout, sources, options, stop)?;
     stop.or_go_on()?;

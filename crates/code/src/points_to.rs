@@ -12,6 +12,7 @@ use crate::nodes::Nodes;
 /// Unifies the nodes of registers and of dereferenced pointers with those that their values may point to. Also records the numbers, other than
 /// addresses of objects, that occur where pointers are expected.
 pub(crate) fn unify(core: &Core, nodes: &mut Nodes, stop: &Stop<'_>) -> Result<(), Box<Diagnostic>> {
+    let has_containers = has_containers(core, stop);
     for thread in &core.threads {
         let points = |register: Register| thread.registers[register.0 as usize].points;
         let mut result = Ok(());
@@ -25,12 +26,24 @@ pub(crate) fn unify(core: &Core, nodes: &mut Nodes, stop: &Stop<'_>) -> Result<(
                 let diagnostic = Diagnostic::new(statement.span, clash.message()).help(clash.help());
                 result = Err(Box::new(diagnostic));
             }
-            mark_strangers(&statement.kind, nodes, &points);
+            mark_strangers(&statement.kind, has_containers, nodes, &points);
         });
         result?;
     }
     initial_strangers(core, nodes);
     Ok(())
+}
+
+fn has_containers(core: &Core, stop: &Stop<'_>) -> bool {
+    let mut found = false;
+    for thread in &core.threads {
+        each_statement(&thread.code, stop, &mut |statement| {
+            statement.kind.values(&mut |value| {
+                value.each(&mut |part| found |= matches!(part, Value::Container { .. }));
+            });
+        });
+    }
+    found
 }
 
 /// The pairs of nodes that have to be unified because of a statement.
@@ -92,7 +105,7 @@ fn equal_nodes(kind: &StmtKind, core: &Core, nodes: &mut Nodes, points: Points<'
 
 /// Records the numbers, other than addresses of objects, that a statement stores in pointers or compares with pointers. No object to which such a
 /// pointer may point gets one of these numbers as its address.
-fn mark_strangers(kind: &StmtKind, nodes: &mut Nodes, points: Points<'_>) {
+fn mark_strangers(kind: &StmtKind, has_containers: bool, nodes: &mut Nodes, points: Points<'_>) {
     let mut found = Vec::new();
     let into = match kind {
         StmtKind::Assign(register, value) => points(*register).map(|into| (into, value.strangers(points))),
@@ -120,11 +133,23 @@ fn mark_strangers(kind: &StmtKind, nodes: &mut Nodes, points: Points<'_>) {
     kind.values(&mut |value| {
         value.each(&mut |part| {
             if let Value::Address(place) = part
-                && let Base::Pointed(_, node) = place.base
-                && let offset = nodes.offset(node, place.least_path())
-                && offset != 0
+                && let Base::Pointed(pointer, node) = &place.base
             {
-                found.push((place.node, Strangers::number(offset as i64)));
+                let offset = nodes.offset(*node, place.least_path());
+                if let Value::Number(number) = **pointer
+                    && let address = number.wrapping_add(offset as i64)
+                    && address != 0
+                {
+                    found.push((place.node, Strangers::number(address)));
+                }
+                // A pointer may come from `container_of` for null. Then the member at the end of some start of the path is at null.
+                let starts = if has_containers { place.path.len() } else { 1 };
+                for start in 0..starts {
+                    let before = nodes.offset(*node, place.least_path().take(start));
+                    if before != offset {
+                        found.push((place.node, Strangers::number((offset - before) as i64)));
+                    }
+                }
             }
         });
     });

@@ -13,6 +13,7 @@ use fencewright_program::{BinaryOp, MemoryModel, Program, Span};
 use fencewright_text::{SourceFile, Stop};
 
 use crate::core::*;
+use crate::late_stores::LateStores;
 use crate::nodes::Nodes;
 use crate::pipeline::{Options, to_fw};
 
@@ -138,7 +139,8 @@ impl Maker {
 
     fn file(&self, options: Options) -> File {
         let sources = SourceFile::new("test.c", "").into();
-        let emitted = to_fw(&self.core, self.nodes.clone(), &sources, options, &Stop::never());
+        let late = LateStores::default();
+        let emitted = to_fw(&self.core, self.nodes.clone(), late, &sources, options, &Stop::never());
         emitted.unwrap_or_else(|errors| panic!("{errors:?}")).0
     }
 

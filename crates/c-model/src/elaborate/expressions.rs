@@ -3,7 +3,7 @@
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;
 use fencewright_c::typed::tree::{Expr, ExprKind, Step, Type, TypeKind};
-use fencewright_code::core::{Known, ObjectId, StmtKind, Value, known};
+use fencewright_code::core::{Known, ObjectId, Purpose, StmtKind, Value, known};
 use fencewright_code::numbers::{self, ADDRESSES, Operand, truth};
 use fencewright_program::Span;
 
@@ -225,6 +225,14 @@ impl Elaborator<'_> {
             }
             (Known::Address(one, _), Known::Address(other, _))
                 if self.may_replace(*one, *other) || self.may_replace(*other, *one) =>
+            {
+                return None;
+            }
+            // Whether string literals with the same contents are one object is unspecified.
+            (Known::Address(one, _), Known::Address(other, _))
+                if [one, other]
+                    .iter()
+                    .all(|object| self.objects[object.0 as usize].purpose == Purpose::Literal) =>
             {
                 return None;
             }

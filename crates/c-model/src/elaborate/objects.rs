@@ -93,7 +93,7 @@ impl Elaborator<'_> {
             origin,
             initial: Vec::new(),
             undefined: false,
-            purpose: if variable.is_literal { Purpose::Literal } else { Purpose::Program },
+            purpose: if variable.literal { Purpose::Literal } else { Purpose::Program },
             span: variable.span,
         });
         self.globals.insert((global, thread), object);

@@ -1,8 +1,17 @@
-//! Attributes of GNU C. Those that affect the layout are kept; all others are ignored.
+//! Attributes of GNU C. Those that affect the layout are kept; those that change what the program does are refused; all others are ignored.
 
 use super::{Parser, Read};
 use crate::ast::{Alignment, Attributes, Integer, Mode, Rank, Type, TypeKind};
 use crate::error::Error;
+
+/// Attributes that change what the program does, with advice.
+const REFUSED: [(&str, &str); 5] = [
+    ("constructor", "call the function at the start of `main`"),
+    ("destructor", "call the function at the end of `main`"),
+    ("cleanup", "call the function where the variable goes out of scope"),
+    ("scalar_storage_order", "convert the bytes where they are read and written"),
+    ("ms_struct", "leave the attribute out"),
+];
 
 impl Parser<'_> {
     /// Skips `__attribute__((...))` and `__extension__`; attributes that affect the layout are added to the current construct.
@@ -49,7 +58,13 @@ impl Parser<'_> {
                 self.attributes.aligned.push(alignment.into());
                 return Ok(());
             }
-            _ => {}
+            word => {
+                let name = word.trim_matches('_');
+                if let Some((_, help)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
+                    let message = format!("the attribute `{name}` is not supported");
+                    return Err(Error::new(self.span(), message).help(*help));
+                }
+            }
         }
         self.at += 1;
         if self.is("(") {

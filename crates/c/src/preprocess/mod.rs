@@ -339,9 +339,14 @@ impl Preprocessor<'_> {
         text.clear();
         let mut tokens = expanded.into_iter().peekable();
         while let Some(token) = tokens.next() {
-            // `_Pragma("...")` is ignored.
+            // `_Pragma("...")` is ignored, like `#pragma`.
             if token.is(self.words.pragma) && tokens.peek().is_some_and(|next| next.is(self.words.open)) {
-                while tokens.next().is_some_and(|next| !next.is(self.words.close)) {}
+                while let Some(next) = tokens.next().filter(|next| !next.is(self.words.close)) {
+                    let said = self.names.spelling(next.symbol);
+                    let said = said.trim_matches('"').trim_start();
+                    let end = said.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+                    refused_pragma(&said[..end.unwrap_or(said.len())], next.span)?;
+                }
                 continue;
             }
             self.output.push(token);
@@ -409,10 +414,12 @@ impl Preprocessor<'_> {
                 Ok(())
             }
             "pragma" => {
-                if rest.first().is_some_and(|word| &**self.names.spelling(word.symbol) == "once") {
+                let Some(first) = rest.first() else { return Ok(()) };
+                let word = self.names.spelling(first.symbol).clone();
+                if &*word == "once" {
                     self.once.insert(file);
                 }
-                Ok(())
+                refused_pragma(&word, hash.span.to(first.span))
             }
             "line" | "ident" | "sccs" => Ok(()),
             // `# 12 "file"` is a line marker, as other preprocessors emit it, and is ignored.
@@ -596,4 +603,15 @@ impl Preprocessor<'_> {
             Err(_) => Ok(()),
         }
     }
+}
+
+/// Refuses a pragma that changes what the program means.
+fn refused_pragma(word: &str, span: Span) -> Result<(), Error> {
+    let help = match word {
+        "pack" => "use `__attribute__((packed))`",
+        "push_macro" | "pop_macro" => "define another macro",
+        "scalar_storage_order" => "convert the bytes where they are read and written",
+        _ => return Ok(()),
+    };
+    Err(Error::new(span, format!("`#pragma {word}` is not supported")).help(help))
 }

@@ -309,9 +309,9 @@ impl Typer<'_> {
                 name,
                 ty: ty.clone(),
                 thread_local,
+                literal: false,
                 initial: None,
                 error: None,
-                is_literal: false,
                 span,
             });
             self.declare_new(symbol, Entity::Static(id), span)?;

@@ -146,7 +146,7 @@ impl Typer<'_> {
             }
             Kind::Character(value) => self.made(ExprKind::Constant((*value).into()), Arithmetic::INT, expr),
             Kind::String(text) => {
-                let id = self.string(text, expr.span)?;
+                let id = self.string(text, true, expr.span);
                 let ty = self.globals[id.index()].ty.clone();
                 return Ok(Operand::String(id, ty));
             }
@@ -294,7 +294,7 @@ impl Typer<'_> {
                 let function = self.body.as_ref().map(|body| body.name.clone());
                 return match (&*spelled, function) {
                     ("__func__" | "__FUNCTION__" | "__PRETTY_FUNCTION__", Some(function)) => {
-                        let id = self.string(&function, expr.span)?;
+                        let id = self.function_name(&function, expr.span);
                         Ok(Operand::String(id, self.globals[id.index()].ty.clone()))
                     }
                     _ => Err(self.undeclared(name, expr.span)),
@@ -428,11 +428,18 @@ impl Typer<'_> {
         Ok(place)
     }
 
-    /// A string as a variable; equal strings share one.
-    pub(super) fn string(&mut self, text: &str, span: Span) -> Typing<GlobalId> {
-        if let Some(&known) = self.strings.get(text) {
-            return Ok(known);
+    /// `__func__`, of which each function has one.
+    fn function_name(&mut self, function: &str, span: Span) -> GlobalId {
+        if let Some(&known) = self.function_names.get(function) {
+            return known;
         }
+        let id = self.string(function, false, span);
+        self.function_names.insert(function.into(), id);
+        id
+    }
+
+    /// A string as a variable. Two literals are two variables even if they are equal: C leaves open whether they are one object.
+    fn string(&mut self, text: &str, literal: bool, span: Span) -> GlobalId {
         let id = GlobalId(self.globals.len() as u32);
         let part = |(n, byte): (usize, u8)| {
             let kind = ExprKind::Constant(i128::from(byte as i8));
@@ -441,11 +448,10 @@ impl Typer<'_> {
         };
         let initial = Initial { parts: text.bytes().enumerate().map(part).collect(), whole: true };
         let ty = TypeKind::Array(Rc::new(CHAR.into()), text.len() as u64 + 1).into();
-        let name = format!("string.{}", self.strings.len()).into();
-        let initial = Some(initial);
-        let (thread_local, error, is_literal) = (false, None, true);
-        self.globals.push(Variable { name, ty, thread_local, initial, error, is_literal, span });
-        self.strings.insert(text.into(), id);
-        Ok(id)
+        let name = format!("string.{}", self.literals).into();
+        self.literals += 1;
+        let (initial, thread_local, error) = (Some(initial), false, None);
+        self.globals.push(Variable { name, ty, thread_local, literal, initial, error, span });
+        id
     }
 }

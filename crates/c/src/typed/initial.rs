@@ -426,15 +426,8 @@ impl Typer<'_> {
                 let name = format!("literal.{}", id.0).into();
                 let initial = Some(initial);
                 let (ty, error) = (ty.clone(), None);
-                self.globals.push(Variable {
-                    name,
-                    ty,
-                    thread_local: false,
-                    initial,
-                    error,
-                    is_literal: false,
-                    span,
-                });
+                let (thread_local, literal) = (false, false);
+                self.globals.push(Variable { name, ty, thread_local, literal, initial, error, span });
                 PlaceKind::Global(id)
             }
         };

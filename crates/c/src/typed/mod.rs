@@ -78,7 +78,9 @@ struct Typer<'a> {
     declared: FxHashMap<Symbol, (Rc<FunctionType>, Origin)>,
     functions: Vec<Option<Function>>,
     globals: Vec<Variable>,
-    strings: FxHashMap<Rc<str>, GlobalId>,
+    function_names: FxHashMap<Rc<str>, GlobalId>,
+    /// Number of string literals and function names so far.
+    literals: usize,
     /// The variables that the text may change.
     changes: Changes,
     /// Static variables that never change and are initialised with a constant.
@@ -138,7 +140,8 @@ impl<'a> Typer<'a> {
             declared: FxHashMap::default(),
             functions: Vec::new(),
             globals: Vec::new(),
-            strings: FxHashMap::default(),
+            function_names: FxHashMap::default(),
+            literals: 0,
             changes: Changes::new(text),
             constants: FxHashMap::default(),
             body: None,

@@ -89,9 +89,9 @@ impl Typer<'_> {
             name,
             ty,
             thread_local,
+            literal: false,
             initial: None,
             error: None,
-            is_literal: false,
             span,
         });
         id

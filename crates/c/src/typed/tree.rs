@@ -147,12 +147,12 @@ pub struct Variable {
     pub ty: Type,
     /// Whether it is thread-local.
     pub thread_local: bool,
+    /// Whether it is a string literal.
+    pub literal: bool,
     /// The initial value, if any; a static variable without an initial value is zero.
     pub initial: Option<Initial>,
     /// The reason why the program cannot use the variable: it is defined nowhere, or its definition has an error.
     pub error: Option<crate::Error>,
-    /// Whether it is a string literal.
-    pub is_literal: bool,
     /// The position of the declaration.
     pub span: Span,
 }

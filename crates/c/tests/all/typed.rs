@@ -372,6 +372,9 @@ fn only_what_is_reached_is_judged() {
         assert_eq!(unit.errors().count(), kept, "{text}: {:#?}", unit.errors().collect::<Vec<_>>());
         assert!(unit.functions.iter().all(|f| f.errors.is_empty() || f.body.statements.is_empty()), "{text}");
     }
+    for text in ["#pragma GCC diagnostic push\nint x;", "int x __attribute__((unused, section(\"s\")));"] {
+        assert!(typed(text).is_ok(), "{text}");
+    }
     for text in [
         "void f(void) { a = 1; }",
         "void f(void) { break; }",
@@ -380,6 +383,13 @@ fn only_what_is_reached_is_judged() {
         "int x = 1; int x = 2;",
         "struct s { struct s inner; };",
         "_Static_assert(sizeof(int) == 8, \"wide\");",
+        // These change what the program does without being mentioned again.
+        "__attribute__((constructor)) void f(void) { }",
+        "__attribute__((__destructor__(101))) static void f(void) { }",
+        "void f(void) { __attribute__((cleanup(g))) int x = 1; }",
+        "#pragma pack(push, 1)\nstruct s { char a; int b; };",
+        "_Pragma(\"pack(1)\") struct s { char a; int b; };",
+        "#pragma push_macro(\"X\")\nint x;",
     ] {
         assert!(typed(text).is_err(), "{text}");
     }

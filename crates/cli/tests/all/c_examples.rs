@@ -1,4 +1,4 @@
-//! Every program of `examples/c/` has the verdicts in `examples/c/expected.toml`, and `fences --write` makes the unsafe programs safe, with texts
+//! Every program of `examples/c/` has the verdicts in `examples/c/expected.toml`, and `fences --write` makes the other programs safe, with texts
 //! that gcc compiles without a warning.
 
 use std::collections::BTreeSet;

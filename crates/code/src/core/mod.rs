@@ -76,15 +76,18 @@ pub enum Purpose {
     /// An object of the source program.
     #[default]
     Program,
-    /// A string literal of the source program.
-    Literal,
     /// The flag that says whether this thread has ended.
     Ended(ThreadNumber),
     /// The array of flags, by thread number, that say which threads have ended.
     AllEnded,
+    /// A string literal: no program may write it, and it may be part of another string literal.
+    Literal,
     /// Any other object that the translation adds.
     Translation,
 }
+
+/// The error of writing a string literal.
+pub const LITERAL_WRITTEN: &str = "a string literal is written";
 
 /// The storage of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

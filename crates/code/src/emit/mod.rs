@@ -131,7 +131,9 @@ impl Vocabulary {
         let mut open: Vec<&Step> = program.threads.iter().flat_map(|thread| &thread.code).collect();
         while let Some(step) = open.pop().filter(|_| !stop.now()) {
             if let StepKind::Beyond(_, text) = &step.kind {
-                self.beyond.entry(text.clone()).or_insert_with(|| names.fresh(text, "c_", "_"));
+                // The name leaves out explanations.
+                let start = text.split(" (").next().unwrap_or(text);
+                self.beyond.entry(text.clone()).or_insert_with(|| names.fresh(start, "c_", "_"));
             }
             step.kind.blocks().for_each(|block| open.extend(block));
         }

@@ -8,6 +8,7 @@
 //! error if it is certain. If it depends on the execution, the model ends at this point, and the answer for such executions is unknown.
 
 mod compared;
+mod literals;
 mod order;
 mod ways_back;
 
@@ -104,6 +105,8 @@ pub(crate) enum Unknown {
     Number,
     /// Whether an object reuses the address of an earlier one.
     Overlap,
+    /// Whether two string literals are one object, or one is part of the other.
+    Literals,
 }
 
 impl Unknown {
@@ -113,6 +116,7 @@ impl Unknown {
             Unknown::Order => "the order of these addresses is unknown",
             Unknown::Bits => "this depends on the bits of an address, which are unknown",
             Unknown::Number => "this number may be the address of an object",
+            Unknown::Literals => "these string literals may be one object",
             Unknown::Overlap => "one of these objects may have the former address of the other",
         }
     }
@@ -123,6 +127,7 @@ impl Unknown {
             Unknown::Order => "an order of addresses",
             Unknown::Bits => "bits of an address",
             Unknown::Number => "a number that may be an address",
+            Unknown::Literals => "whether equal string literals are one object",
             Unknown::Overlap => "an address at which another object was before",
         }
     }

@@ -7,16 +7,18 @@
 
 mod numbering;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use fencewright_c::typed::tree::{Step, TypeKind};
 use fencewright_front_end::facts::Kind;
-use fencewright_program::BinaryOp;
+use fencewright_program::{BinaryOp, Span};
 use fencewright_text::{Diagnostic, Stop};
 use numbering::signed;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::{Core, NodeId, ObjectEvent, ObjectId, StmtKind, Strangers, ThreadNumber, each_statement};
 use crate::flat::Term;
+use crate::late_stores::{Held, Late, LateStores};
 use crate::layout::addresses::{Order, Piece, WayBack};
 use crate::layout::uses::{Use, Uses};
 use crate::nodes::{Nodes, Shape};
@@ -32,8 +34,8 @@ pub struct Layout {
     pub classes: Vec<Class>,
     by_node: HashMap<NodeId, usize>,
     pub(crate) objects: Vec<Placed>,
-    /// Local variables whose lifetime ends while pointers to them may exist.
-    ended: HashSet<ObjectId>,
+    /// Local variables whose lifetime ends while pointers to them may exist, with the threads that end it.
+    pub(super) ended: HashMap<ObjectId, BTreeSet<ThreadNumber>>,
     /// For each class whose objects may pass from one thread to another: the class of the flags that say which freed objects other threads may
     /// allocate.
     returned: BTreeMap<usize, usize>,
@@ -41,6 +43,12 @@ pub struct Layout {
     pub order: Option<Order>,
     /// The uses of `container_of` that may be applied outside of a structure.
     pub ways_back: Vec<WayBack>,
+    /// The late stores to the places of each class.
+    pub(crate) late: HashMap<usize, Vec<Late>>,
+    /// As in [`LateStores`].
+    pub(crate) given_out: FxHashSet<ThreadNumber>,
+    /// As in [`LateStores`].
+    pub(crate) held: FxHashMap<Span, Held>,
 }
 
 /// A points-to class of places.
@@ -124,15 +132,16 @@ impl Layout {
     pub fn new(
         core: &Core,
         nodes: &Nodes,
+        late: LateStores,
         options: Options,
         stop: &Stop<'_>,
     ) -> Result<Self, Vec<Diagnostic>> {
         let uses = Uses::of(core, nodes, stop);
-        let mut ended = HashSet::new();
-        for thread in &core.threads {
+        let mut ended: HashMap<ObjectId, BTreeSet<ThreadNumber>> = HashMap::new();
+        for (number, thread) in (0..).map(ThreadNumber).zip(&core.threads) {
             each_statement(&thread.code, stop, &mut |statement| {
                 if let StmtKind::Special(ObjectEvent::End(object)) = &statement.kind {
-                    ended.insert(*object);
+                    ended.entry(*object).or_default().insert(number);
                 }
             });
         }
@@ -144,6 +153,9 @@ impl Layout {
             returned: BTreeMap::new(),
             order: None,
             ways_back: Vec::new(),
+            late: HashMap::new(),
+            given_out: late.given_out,
+            held: late.held,
         };
         layout.find_classes(core, nodes, &uses);
         layout.find_objects(core, nodes, options)?;
@@ -156,6 +168,12 @@ impl Layout {
         for &class in &order {
             layout.classes[class].name = layout.name(class, core, nodes);
         }
+        for (node, stores) in late.stores {
+            if let Some(class) = layout.class(nodes, node) {
+                layout.late.entry(class).or_default().extend(stores);
+            }
+        }
+        layout.share_late();
         layout.initial_values(core, nodes)?;
         layout.choose_order();
         layout.find_ways_back(core, nodes, stop)?;
@@ -272,7 +290,7 @@ impl Layout {
         let placed = self.placed(object);
         match placed.heap {
             true => !self.classes[placed.class].used.freed_by.is_empty(),
-            false => self.ended.contains(&object) && !self.classes[placed.class].places.is_empty(),
+            false => self.ended.contains_key(&object) && !self.classes[placed.class].places.is_empty(),
         }
     }
 

@@ -190,6 +190,10 @@ impl Resolver<'_> {
                 Term::Number(placed.first),
                 Term::Number(gone.into()),
             )));
+            if gone {
+                let tests = self.test_ended(object, marks);
+                self.out.extend(tests);
+            }
         }
     }
 
@@ -197,17 +201,22 @@ impl Resolver<'_> {
     fn give_back(&mut self, class: usize, number: Term) {
         let marks = self.marks(class, Mark::Freed);
         let kept = self.step(StepKind::Special(CellEvent::Set(marks, number.clone(), Term::Number(1))));
+        let tests = self.test_freed(class, &number, marks);
         let Some(returned) = self.layout.passed_from(class, self.thread) else {
-            return self.out.push(kept);
+            self.out.push(kept);
+            return self.out.extend(tests);
         };
         let cell = self.returned(returned, number.clone());
-        let given = vec![
-            self.pass(class, number),
-            // With this fence, the thread that takes the object also sees the stores before the store to the flag.
-            self.step(StepKind::StoreFence),
-            self.step(StepKind::Store(cell, Term::Number(1), Access::Own)),
-        ];
-        self.push(StepKind::Choose(vec![vec![kept], given]));
+        let mut given = vec![self.pass(class, number)];
+        // In an atomic section, only memory that stays with this thread is tested, because other threads may use it before the test.
+        if !self.layout.held.contains_key(&self.span) {
+            given.extend(tests.iter().cloned());
+        }
+        // With this fence, the thread that takes the object also sees the stores before the store to the flag.
+        given.push(self.step(StepKind::StoreFence));
+        given.push(self.step(StepKind::Store(cell, Term::Number(1), Access::Own)));
+        let kept = [vec![kept], tests].concat();
+        self.push(StepKind::Choose(vec![kept, given]));
     }
 
     /// `free`: without effect if the pointer is null.

@@ -4,6 +4,7 @@ pub(crate) mod addresses;
 pub(crate) mod classes;
 pub(crate) mod containers;
 pub(crate) mod heap;
+pub(crate) mod late;
 pub(crate) mod open_arrays;
 mod overlaps;
 pub(crate) mod resolve;

@@ -22,6 +22,7 @@ use crate::flat::{
     Violation, Waiting, Wrong,
 };
 use crate::layout::classes::Layout;
+use crate::layout::late::Postponed;
 use crate::nodes::Nodes;
 use crate::pipeline::Options;
 
@@ -67,8 +68,10 @@ pub fn resolve(
             out: Vec::new(),
             span: thread.span,
             errors: Vec::new(),
+            postponed: Vec::new(),
         };
-        let code = resolver.block(&thread.code);
+        let mut code = resolver.block(&thread.code);
+        resolver.test_after_sections(&mut code);
         errors.extend(resolver.errors);
         let (registers, arrays) = (resolver.registers, resolver.arrays);
         threads.push(Thread { name: thread.name.clone(), registers, arrays, code, span: thread.span });
@@ -87,7 +90,7 @@ pub(crate) struct Resolver<'a> {
     pub(crate) core: &'a Core,
     pub(crate) nodes: &'a Nodes,
     pub(crate) layout: &'a Layout,
-    sources: &'a Sources,
+    pub(crate) sources: &'a Sources,
     pub(crate) options: Options,
     stop: &'a Stop<'a>,
     pub(crate) thread: ThreadNumber,
@@ -104,6 +107,8 @@ pub(crate) struct Resolver<'a> {
     pub(crate) out: Vec<Step>,
     pub(crate) span: Span,
     pub(crate) errors: Vec<Diagnostic>,
+    /// The tests for late stores that wait for the end of an atomic section.
+    pub(crate) postponed: Vec<Postponed>,
 }
 
 /// A place as class and number.
@@ -111,9 +116,9 @@ pub(crate) struct Resolver<'a> {
 struct Resolved {
     class: usize,
     number: Term,
-    /// The condition that the pointer at which the path starts is null, and the offset of the part in bytes, which is its address in that case.
-    /// This is `None` if the path does not start at a pointer that may be null.
-    of_null: Option<(Term, i64)>,
+    /// For an address: conditions under which it is a small number, with that number. If the pointer at which the path starts is null, the address is
+    /// the offset of the part in bytes; if the pointer comes from `container_of` for null, it is the offset of the part from the member.
+    of_null: Vec<(Term, i64)>,
 }
 
 impl<'a> Resolver<'a> {
@@ -185,6 +190,7 @@ impl<'a> Resolver<'a> {
                 let term = self.value(value);
                 self.kept(self.nodes.pointee_of(place.node), value, &term);
                 let (value, Some(place)) = (term, self.access(place)) else { return };
+                self.no_literal(place.class, &place.number);
                 match self.home(place.class) {
                     Some(home) => write(home, place.number, value),
                     None => StepKind::Store(self.cell(place), value, *access),
@@ -264,6 +270,7 @@ impl<'a> Resolver<'a> {
     fn update(&mut self, place: &Location, access: Access, old: Register, when: Option<&Value>, new: &Value) {
         let node = self.nodes.pointee_of(place.node);
         let Some(place) = self.access(place) else { return };
+        self.no_literal(place.class, &place.number);
         let outside = std::mem::take(&mut self.out);
         let when = when.map(|when| self.value(when));
         let value = new;

@@ -322,6 +322,26 @@ fn container_of_null_is_not_null() {
     holds(&start, "first.l.next = 0; struct node *c = entry(first.l.next); assert(!c);");
 }
 
+/// A member of a member that `container_of` found at null.
+#[test]
+fn members_of_the_member_of_a_container_of_null() {
+    let globals = "struct link { struct link *prev, *next; }; struct e { int v; struct link l; } x, y[2];
+        #define entry(p) ((struct e *)((char *)(p) - offsetof(struct e, l)))
+        #define maybe(p) struct link *n = __VERIFIER_nondet_bool() ? (p) : 0; struct e *e = entry(n);
+        _Bool __VERIFIER_nondet_bool(void);";
+    holds(globals, "struct e *e = entry(0); assert(&e->l.next == (struct link **)8 && &e->l.prev == 0);");
+    holds(globals, "maybe(&x.l) assert(n ? &e->l.next == &x.l.next : &e->l.next == (struct link **)8);");
+    holds(
+        globals,
+        "maybe(&y[1].l) assert(n ? &e->l.next == &y[1].l.next : &e->l.next == (struct link **)8);",
+    );
+    fails(globals, "maybe(&x.l) assert(&e->l.next != (struct link **)8);");
+    fails(globals, "maybe(&x.l) assert(&e->l.prev);");
+    memory(&main_does(globals, "maybe(&x.l) e->l.next = 0;"), "uuu");
+    let number = "struct e *e = entry((struct link *)(__VERIFIER_nondet_bool() ? 0 : 256)); struct link **q = &e->l.next;";
+    ends(&main_does(globals, &format!("{number} assert(q != 0);")), "a_number_that_may_be_an_address");
+}
+
 const MAYBE_NULL: &str = "struct link { struct link *next; }; struct entry { int k; struct link l; } x;
     #define entry(p) ((struct entry *)((char *)(p) - offsetof(struct entry, l)))
     struct link *_Atomic head; _Atomic(struct entry *) kept; int five;

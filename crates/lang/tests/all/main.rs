@@ -6,6 +6,8 @@ mod c_blocks;
 mod c_builtins;
 mod c_elaborate;
 mod c_headers;
+mod c_late;
+mod c_literals;
 mod c_memory;
 mod c_misuse;
 mod c_objects;

@@ -2,7 +2,8 @@
 
 use fencewright_c::typed::tree::{Step, Type, TypeKind};
 use fencewright_code::core::{
-    Base, Known, Location, ObjectId, Projection, Register, StmtKind, Value, View, known, way,
+    Base, Known, LITERAL_WRITTEN, Location, ObjectId, Projection, Purpose, Register, StmtKind, Value, View,
+    known, way,
 };
 use fencewright_code::numbers::{self, Operand};
 use fencewright_program::Span;
@@ -144,6 +145,9 @@ impl Elaborator<'_> {
         let Spot::Memory(location) = &target.spot else { return Ok(true) };
         if let Base::Object(object) = location.base {
             self.used(object, false);
+            if self.objects[object.0 as usize].purpose == Purpose::Literal {
+                self.emit(StmtKind::Check(Value::Number(0), LITERAL_WRITTEN.into()), span);
+            }
             if self.is_unread(object) && self.phase != Phase::Alone && is_certain(location) {
                 return Ok(false);
             }

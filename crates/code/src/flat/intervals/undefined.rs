@@ -85,6 +85,10 @@ impl Intervals<'_> {
                     }
                 }
             }
+            // The result of comparing a value with the undefined value is defined. Only the translation makes such comparisons.
+            Term::Binary(BinaryOp::Eq | BinaryOp::Ne, a, b) if **b == Term::Number(UNDEFINED) => {
+                self.decides(state, a, true, when, found);
+            }
             Term::Unary(_, a) => self.decides(state, a, false, when, found),
             Term::Binary(BinaryOp::And, a, b) => {
                 self.decides(state, a, false, when, found);

@@ -27,6 +27,7 @@ impl Resolver<'_> {
         };
         self.with_odd(class, &x, &y, equality);
         self.end_at_overlaps(class, &x, &y);
+        self.end_at_literals(class, &x, &y, equality);
         match equality {
             true => {
                 let adjacent = self.adjacent(class, &x, &y).or(self.adjacent(class, &y, &x));

@@ -42,7 +42,7 @@ impl WayBack {
     }
 
     /// The pointer to the member for which this way gave a pointer outside of any structure.
-    pub(super) fn member(&self, pointer: &Term) -> Term {
+    pub(crate) fn member(&self, pointer: &Term) -> Term {
         pointer.clone().plus(-self.outside)
     }
 }

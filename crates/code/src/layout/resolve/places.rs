@@ -78,7 +78,7 @@ impl<'a> Resolver<'a> {
             Base::Object(object) => {
                 let placed = layout.placed(*object);
                 let resolved =
-                    Resolved { class: placed.class, number: Term::Number(placed.first), of_null: None };
+                    Resolved { class: placed.class, number: Term::Number(placed.first), of_null: Vec::new() };
                 (resolved, placed.heap.then_some(placed.elements))
             }
             Base::Pointed(pointer, node) => {
@@ -86,7 +86,7 @@ impl<'a> Resolver<'a> {
                 let class = layout.class(self.nodes, *node)?;
                 ways = Self::ways_forward(layout, class, place, &pointer);
                 is_null = (!access).then(|| pointer.clone().with(BinaryOp::Eq, 0));
-                (self.pointed(class, pointer, &ways, access, !place.path.is_empty()), None)
+                (self.pointed(class, pointer, &ways, access, place.path.len()), None)
             }
         };
         let start = resolved.number.clone();
@@ -116,10 +116,19 @@ impl<'a> Resolver<'a> {
             };
             let (class, width, base) = layout.part(resolved.class, self.nodes, step)?;
             let number = Term::binary(BinaryOp::Add, resolved.number.times(width).plus(base), index);
-            resolved = Resolved { class, number, of_null: None };
+            resolved = Resolved { class, number, of_null: resolved.of_null };
             for (way, is_outside, member) in ways.iter().filter(|(way, ..)| way.path.len() == n + 1) {
                 debug_assert_eq!(way.inner, class);
                 resolved.number = Term::choice(is_outside.clone(), member.clone(), resolved.number);
+                if !access && n + 1 < path.len() {
+                    let is_null = is_outside.clone().and(member.clone().with(BinaryOp::Eq, 0));
+                    if place.has_computed_index() {
+                        self.beyond_if(is_null.clone(), Unknown::Number);
+                    }
+                    let Base::Pointed(_, node) = &place.base else { continue };
+                    let offset = self.nodes.offset(*node, place.least_path()) as i64 - way.offset as i64;
+                    resolved.of_null.push((is_null, offset));
+                }
             }
         }
         if Some(resolved.class) != end {
@@ -133,7 +142,7 @@ impl<'a> Resolver<'a> {
                 if place.has_computed_index() {
                     self.beyond_if(is_null.clone(), Unknown::Number);
                 }
-                resolved.of_null = Some((is_null.clone(), offset));
+                resolved.of_null.push((is_null.clone(), offset));
             }
         }
         Some(resolved)
@@ -147,7 +156,7 @@ impl<'a> Resolver<'a> {
         pointer: Term,
         ways: &[Forward<'_>],
         access: bool,
-        has_path: bool,
+        path: usize,
     ) -> Resolved {
         let layout = self.layout;
         let of = &layout.classes[class];
@@ -162,15 +171,21 @@ impl<'a> Resolver<'a> {
                 is_there = is_there.or(is_outside.clone().and(is_member));
             }
             self.claim(is_there, Wrong::Pointer, About::Pointer, Some((class, number.clone())));
-        } else if has_path {
-            self.part_of_nothing(class, &pointer, ways);
+        } else if path > 0 {
+            self.part_of_nothing(class, &pointer, ways, path);
         }
-        Resolved { class, number, of_null: None }
+        Resolved { class, number, of_null: Vec::new() }
     }
 
     /// Ends the model where the address of a part is taken through a pointer that points to no structure, unless the part is the member from which
-    /// `container_of` computed the pointer.
-    pub(super) fn part_of_nothing(&mut self, class: usize, pointer: &Term, ways: &[Forward<'_>]) {
+    /// `container_of` computed the pointer, or in that member. `path` is the length of the path to the part.
+    pub(super) fn part_of_nothing(
+        &mut self,
+        class: usize,
+        pointer: &Term,
+        ways: &[Forward<'_>],
+        path: usize,
+    ) {
         let layout = self.layout;
         let of = &layout.classes[class];
         let possible = of.used.moved || of.strangers != Strangers::default() || layout.is_way_back_to(class);
@@ -179,7 +194,18 @@ impl<'a> Resolver<'a> {
         }
         let number = pointer.clone().with(BinaryOp::Div, of.scale);
         let known = pointer.clone().with(BinaryOp::Eq, 0).or(of.is_place(&number));
-        let known = ways.iter().fold(known, |known, (_, is_outside, _)| known.or(is_outside.clone()));
+        let known = ways.iter().fold(known, |known, (way, is_outside, member)| {
+            let inner = &layout.classes[way.inner];
+            let mut comes_back = is_outside.clone();
+            if inner.scale != 1 {
+                let rest = way.member(pointer).with(BinaryOp::Rem, inner.scale);
+                comes_back = comes_back.and(rest.with(BinaryOp::Eq, 0));
+            }
+            if way.path.len() < path {
+                comes_back = comes_back.and(member.clone().with(BinaryOp::Eq, 0).or(inner.is_place(member)));
+            }
+            known.or(comes_back)
+        });
         self.beyond_if(not(known), Unknown::Number);
     }
 

@@ -4,7 +4,7 @@ use fencewright_c::typed::tree::Step as PathStep;
 use fencewright_program::BinaryOp;
 
 use super::{Resolver, not};
-use crate::core::{Location, NodeId, Register, Value, function_number};
+use crate::core::{Base, Location, NodeId, Register, Value, function_number};
 use crate::flat::claims::About;
 use crate::flat::{Term, Wrong};
 use crate::layout::addresses::Unknown;
@@ -74,12 +74,20 @@ impl<'a> Resolver<'a> {
 
     /// The address of a place as a term; for a path that starts at a null pointer, the offset of the part.
     fn address(&mut self, place: &Location) -> Term {
+        // A number as a pointer: `(struct s *)-8`, which `container_of` gives for a constant null pointer.
+        if let Base::Pointed(pointer, node) = &place.base
+            && let Value::Number(number) = **pointer
+            && number != 0
+            && !place.has_computed_index()
+        {
+            let offset = self.nodes.offset(*node, place.least_path()) as i64;
+            return Term::Number(number.wrapping_add(offset));
+        }
         let Some(resolved) = self.place(place, false) else { return Term::Number(0) };
         let address = resolved.number.times(self.layout.classes[resolved.class].scale);
-        match resolved.of_null {
-            Some((is_null, offset)) => Term::choice(is_null, Term::Number(offset), address),
-            None => address,
-        }
+        let of_null = resolved.of_null.into_iter();
+        of_null
+            .fold(address, |address, (is_null, offset)| Term::choice(is_null, Term::Number(offset), address))
     }
 
     /// Pointer arithmetic, with a check that the result stays in the array or is one past its end.

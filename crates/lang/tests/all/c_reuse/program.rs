@@ -27,7 +27,8 @@ pub enum Stmt {
     Link(Local, Option<Local>),
     /// If the second variable is not null, reads the pointer in its block into the first variable.
     Follow(Local, Local),
-    Publish(Global, Local),
+    /// Writes a global: with `memory_order_relaxed`, `memory_order_release`, or, by default, `memory_order_seq_cst`.
+    Publish(Global, Local, Order),
     Fetch(Local, Global),
     Swap(Local, Global),
     /// `atomic_compare_exchange` of a global from one pointer to another (or null), and the statements to execute if it succeeds.
@@ -35,6 +36,14 @@ pub enum Stmt {
     If(Condition, Vec<Stmt>, Vec<Stmt>),
     Assert(Condition),
     Twice(Vec<Stmt>),
+}
+
+/// The memory order of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    Relaxed,
+    Release,
+    SeqCst,
 }
 
 /// A test of pointers.
@@ -214,7 +223,9 @@ impl Writer<'_> {
                 }
             }
             13 | 14 => {
-                block.push(Stmt::Publish(global, local));
+                let order = [Order::Relaxed, Order::Relaxed, Order::Release, Order::SeqCst];
+                let order = *self.random.pick(&order);
+                block.push(Stmt::Publish(global, local, order));
                 self.alive[local] &= self.chance(50);
             }
             15 => {
@@ -316,7 +327,11 @@ fn block(text: &mut String, stmts: &[Stmt], depth: usize) {
             Stmt::Set(a, number) => format!("if ({0}) {0}->value = {number};", name(*a)),
             Stmt::Link(a, b) => format!("if ({0}) {0}->next = {1};", name(*a), names(*b)),
             Stmt::Follow(a, b) => format!("if ({1}) {0} = {1}->next;", name(*a), name(*b)),
-            Stmt::Publish(g, a) => format!("g{g} = {};", name(*a)),
+            Stmt::Publish(g, a, Order::SeqCst) => format!("g{g} = {};", name(*a)),
+            Stmt::Publish(g, a, order) => {
+                let order = if *order == Order::Relaxed { "relaxed" } else { "release" };
+                format!("atomic_store_explicit(&g{g}, {}, memory_order_{order});", name(*a))
+            }
             Stmt::Fetch(a, g) => format!("{} = g{g};", name(*a)),
             Stmt::Swap(a, g) => format!("{0} = atomic_exchange(&g{g}, {0});", name(*a)),
             Stmt::Exchange(g, a, b, then) => {

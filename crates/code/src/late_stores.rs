@@ -1,0 +1,260 @@
+//! Late stores: stores to objects of other threads that a later store of the same thread may overtake under PSO.
+//!
+//! If the later store tells another thread that the object is no longer in use, that thread may end the lifetime of the object (`free`, the end of a
+//! block) while the earlier store is still in its buffer; then the store overwrites whatever is at this address next. Objects have numbers of their
+//! own in the model, so layout tests for this where lifetimes end ([`crate::layout::late`]), for the classes found here.
+//!
+//! A forward analysis of each thread. Facts: the set of stores that may be in the buffer and that no later store has overtaken yet, and whether the
+//! thread may have freed memory. Lattice: sets under inclusion; join: union. Transfer function of a store: all stores in the set become late, and the
+//! set becomes that store alone. A fence, a store-store fence, an indivisible step, and the lock empty the set, because no later store overtakes a
+//! store from before them.
+//!
+//! A store that is never overtaken needs no test: other threads see that its thread is past it only through that store itself, so an object that is
+//! freed while the store is in its buffer is also freed before the store in some execution, which violates `memory`. For the same reason SC and TSO
+//! never end the model in a program that satisfies `memory`.
+
+use fencewright_program::Span;
+use fencewright_text::Stop;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::core::{
+    Base, Core, Location, NodeId, Object, ObjectEvent, Origin, Stmt, StmtKind, Symbolic, ThreadNumber, Value,
+};
+use crate::dataflow::forward::{Added, Cycles, Forward, Keep, walk};
+use crate::nodes::Nodes;
+use crate::reuse::is_later;
+
+/// A late store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Late {
+    /// Its thread.
+    pub thread: ThreadNumber,
+    /// Where it is.
+    pub span: Span,
+    /// Whether it may store an undefined value.
+    pub undefined: bool,
+}
+
+/// Why the buffers of other threads do not change at a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// It is in an atomic section, so that they change after the end of the section.
+    Section,
+    /// It is in an indivisible step, or on some paths in an atomic section and on others not.
+    Otherwise,
+}
+
+/// The late stores of a program: the result of the analysis.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LateStores {
+    /// The late stores to the places of each class, by representative node, in the order of the threads.
+    pub stores: FxHashMap<NodeId, Vec<Late>>,
+    /// The threads that free memory which a later allocation, or the stack of a later thread, may contain.
+    pub given_out: FxHashSet<ThreadNumber>,
+    /// The statements that end the lifetime of an object where the buffers of other threads do not change.
+    pub held: FxHashMap<Span, Held>,
+}
+
+impl LateStores {
+    /// Finds the late stores of a program. The code is the same afterwards, unless it is time to stop.
+    pub fn of(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) -> Self {
+        let (mut late, mut frees) = (LateStores::default(), Vec::new());
+        let Core { threads, objects, .. } = core;
+        // Not all of these allocations have statements: `main` may have executed some at translation time after it created threads.
+        let allocating: FxHashSet<ThreadNumber> = objects
+            .iter()
+            .filter(|object| is_later(object.origin))
+            .filter_map(|object| match object.origin {
+                Origin::Heap { thread, .. } => Some(thread),
+                _ => None,
+            })
+            .collect();
+        let any_late_thread = threads.iter().any(|thread| thread.late);
+        for (number, thread) in (0..).map(ThreadNumber).zip(threads) {
+            let mut analysis = Analysis {
+                objects,
+                nodes,
+                thread: number,
+                late: &mut late,
+                indivisible: false,
+                allocations: FxHashSet::default(),
+                frees: false,
+                again: false,
+                changed: true,
+            };
+            let mut cycles = Cycles::default();
+            while std::mem::take(&mut analysis.changed) && !stop.now() {
+                let start = Facts { outside: true, ..Facts::default() };
+                walk(&mut thread.code, start, &mut analysis, &mut cycles, stop);
+            }
+            let Analysis { frees: some, again, .. } = analysis;
+            frees.push(some);
+            if again {
+                late.given_out.insert(number);
+            }
+        }
+        for (freeing, _) in (0..).map(ThreadNumber).zip(&frees).filter(|(_, frees)| **frees) {
+            if any_late_thread || allocating.iter().any(|other| *other != freeing) {
+                late.given_out.insert(freeing);
+            }
+        }
+        late
+    }
+}
+
+#[derive(Clone, Default)]
+struct Facts {
+    /// The stores that may be in the buffer and that no later store has overtaken.
+    buffered: FxHashSet<(NodeId, Late)>,
+    /// Whether the thread may have freed memory.
+    freed: bool,
+    /// Whether the thread may be in an atomic section.
+    inside: bool,
+    /// Whether the thread may be outside of atomic sections.
+    outside: bool,
+}
+
+struct Analysis<'a> {
+    objects: &'a [Object],
+    nodes: &'a Nodes,
+    thread: ThreadNumber,
+    late: &'a mut LateStores,
+    /// Whether the walk is in an indivisible step, whose stores reach memory at once.
+    indivisible: bool,
+    /// The positions of the allocations seen so far.
+    allocations: FxHashSet<Span>,
+    /// Whether the thread frees memory.
+    frees: bool,
+    /// Whether the thread may allocate memory after it has freed some.
+    again: bool,
+    changed: bool,
+}
+
+impl Analysis<'_> {
+    /// Whether a store to this place may be a store to an object whose lifetime another thread ends.
+    fn is_foreign(&self, place: &Location) -> bool {
+        match place.base {
+            Base::Pointed(..) => true,
+            Base::Object(object) => match self.objects[object.0 as usize].origin {
+                Origin::Global => false,
+                Origin::Local(thread) => thread != self.thread,
+                Origin::Heap { .. } => true,
+            },
+        }
+    }
+}
+
+/// Whether a value may be a copy of an undefined value.
+fn may_be_undefined(value: &Value) -> bool {
+    matches!(value, Value::Register(_) | Value::If(..))
+}
+
+impl Forward<Symbolic> for Analysis<'_> {
+    type Facts = Facts;
+
+    const ITERATES: bool = true;
+
+    fn join(&self, mut one: Facts, other: Facts) -> Facts {
+        one.buffered.extend(other.buffered);
+        one.freed |= other.freed;
+        one.inside |= other.inside;
+        one.outside |= other.outside;
+        one
+    }
+
+    fn weaken(&mut self, kept: &mut Option<Facts>, by: &Facts) {
+        let Some(kept) = kept else {
+            self.changed = true;
+            *kept = Some(by.clone());
+            return;
+        };
+        let size = |facts: &Facts| (facts.buffered.len(), facts.freed, facts.inside, facts.outside);
+        let before = size(kept);
+        kept.buffered.extend(&by.buffered);
+        kept.freed |= by.freed;
+        kept.inside |= by.inside;
+        kept.outside |= by.outside;
+        self.changed |= before != size(kept);
+    }
+
+    fn branch(&self, _: &Value, _: bool, facts: Facts) -> Option<Facts> {
+        Some(facts)
+    }
+
+    fn cost(&self, facts: &Option<Facts>) -> usize {
+        1 + facts.as_ref().map_or(0, |facts| facts.buffered.len())
+    }
+
+    fn rewrite(&mut self, statement: &mut Stmt, facts: &mut Option<Facts>, _: &mut Added<Symbolic>) -> Keep {
+        let Some(facts) = facts else { return Keep::Yes };
+        match &statement.kind {
+            StmtKind::Atomic(_) => {
+                self.indivisible = true;
+                facts.buffered.clear();
+            }
+            StmtKind::Store(place, value, _) if !self.indivisible => {
+                for (node, late) in facts.buffered.drain() {
+                    let found = self.late.stores.entry(node).or_default();
+                    if !found.contains(&late) {
+                        found.push(late);
+                    }
+                }
+                if self.is_foreign(place) {
+                    let (thread, span) = (self.thread, statement.span);
+                    let late = Late { thread, span, undefined: may_be_undefined(value) };
+                    facts.buffered.insert((self.nodes.find(place.node), late));
+                }
+            }
+            StmtKind::Special(ObjectEvent::Free(..) | ObjectEvent::End(_))
+                if facts.inside || self.indivisible =>
+            {
+                let held = match facts.outside || self.indivisible {
+                    true => Held::Otherwise,
+                    false => Held::Section,
+                };
+                let known = self.late.held.entry(statement.span).or_insert(held);
+                if held == Held::Otherwise {
+                    *known = held;
+                }
+            }
+            _ => {}
+        }
+        match &statement.kind {
+            StmtKind::Special(ObjectEvent::Allocate(..)) => _ = self.allocations.insert(statement.span),
+            // `realloc` may return the memory of the old object, which it frees last here.
+            StmtKind::Special(ObjectEvent::Free(..)) => {
+                self.again |= self.allocations.contains(&statement.span);
+            }
+            _ => {}
+        }
+        Keep::Yes
+    }
+
+    fn rewritten(&mut self, statement: &mut Stmt) {
+        if matches!(statement.kind, StmtKind::Atomic(_)) {
+            self.indivisible = false;
+        }
+    }
+
+    fn transfer(&mut self, kind: &StmtKind, mut facts: Facts) -> Option<Facts> {
+        match kind {
+            StmtKind::Update { .. } | StmtKind::Fence | StmtKind::StoreFence => facts.buffered.clear(),
+            StmtKind::Lock | StmtKind::Unlock => {
+                facts.buffered.clear();
+                facts.inside = *kind == StmtKind::Lock;
+                facts.outside = !facts.inside;
+            }
+            StmtKind::Special(ObjectEvent::Free(..)) => {
+                self.frees = true;
+                facts.freed = true;
+            }
+            StmtKind::Special(ObjectEvent::Allocate(_, object))
+                if is_later(self.objects[object.0 as usize].origin) =>
+            {
+                self.again |= facts.freed;
+            }
+            _ => {}
+        }
+        Some(facts)
+    }
+}
