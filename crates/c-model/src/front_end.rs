@@ -104,6 +104,15 @@ impl FrontEnd for C {
             Meaning::Undefined => "undefined".into(),
             Meaning::Null => "null".into(),
             Meaning::Function(name) => (*name).to_string(),
+            Meaning::Free => "free".into(),
+            Meaning::Held(thread) => format!("held by {thread}"),
+            Meaning::Pointer(spot) if spot.object.literal.is_some() => {
+                let element = spot.path.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+                match element.filter(|element| *element != "0") {
+                    Some(element) => format!("{} + {element}", object(spot)),
+                    None => object(spot),
+                }
+            }
             Meaning::Pointer(spot) if spot.object.name.is_none() && spot.path.is_empty() => {
                 format!("{} from line {line}", object(spot))
             }
@@ -122,8 +131,11 @@ impl FrontEnd for C {
     }
 }
 
-/// An object: `mutex`, `node 2`.
+/// An object: `mutex`, `node 2`, `"text"`.
 fn object(spot: &Spot<'_>) -> String {
+    if let Some(text) = &spot.object.literal {
+        return format!("{text:?}");
+    }
     match spot.number {
         Some(number) => format!("{} {number}", spot.object.noun),
         None => spot.object.noun.clone(),

@@ -8,6 +8,7 @@ pub mod elaborate;
 pub mod export;
 mod files;
 mod front_end;
+mod parts;
 mod sites;
 mod steps;
 

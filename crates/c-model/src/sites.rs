@@ -4,12 +4,11 @@
 //! statement inside a macro has its site in the macro definition. A fence there takes effect in every use of the macro, and the number of uses is
 //! recorded. Nothing is inserted into a model header. A declaration may have a fence before it, as C allows since C99.
 
-use fencewright_c::ast::{
-    Block, Definition, Expr, ExprKind, Initializer, Item, Statement, StatementKind, Unit,
-};
+use fencewright_c::ast::{Block, Definition, Expr, Initializer, Item, Statement, StatementKind, Unit};
 use fencewright_front_end::places::{Site, Sites};
-use fencewright_text::Sources;
-use fencewright_text::Stop;
+use fencewright_text::{Sources, Stop};
+
+use crate::parts::{self, Inner, Part};
 
 /// Collects all sites.
 pub fn sites(unit: &Unit, sources: &Sources, stop: &Stop<'_>) -> Sites {
@@ -64,50 +63,16 @@ impl Walk<'_> {
         }
     }
 
+    /// Adds the sites inside a statement. The first statement of a `for` is not a site, because it is inside the parentheses, nor is the body of a
+    /// `switch`, because code before the first case is unreachable.
     fn inside(&mut self, statement: &Statement) {
-        match &statement.kind {
-            StatementKind::Empty
-            | StatementKind::Unsupported(_)
-            | StatementKind::Goto(_)
-            | StatementKind::Break
-            | StatementKind::Continue => {}
-            StatementKind::Expression(e) => self.expression(e),
-            StatementKind::Declaration(declaration) => {
-                for declarator in &declaration.declarators {
-                    declarator.initial.iter().for_each(|initial| self.initial(initial));
-                }
-            }
-            StatementKind::Block(block) => self.block(block),
-            StatementKind::If(branches, otherwise) => {
-                for (condition, then) in branches {
-                    self.expression(condition);
-                    self.body(then);
-                }
-                otherwise.iter().for_each(|otherwise| self.body(otherwise));
-            }
-            StatementKind::While(condition, body) | StatementKind::DoWhile(body, condition) => {
-                self.expression(condition);
-                self.body(body);
-            }
-            StatementKind::For(first, condition, step, body) => {
-                // The initialisation is inside the parentheses, where no fence can stand.
-                first.iter().for_each(|first| self.inside(first));
-                condition.iter().chain(step).for_each(|e| self.expression(e));
-                self.body(body);
-            }
-            StatementKind::Switch(value, body) => {
-                self.expression(value);
-                // Code before the first case is unreachable, so the start of the body is not a site.
-                self.inside(body);
-            }
-            StatementKind::Case(_, _, inner)
-            | StatementKind::Default(inner)
-            | StatementKind::Label(_, inner) => self.inside(inner),
-            StatementKind::Return(value) => value.iter().for_each(|value| self.expression(value)),
-            StatementKind::Assembly(assembly) => {
-                assembly.outputs.iter().chain(&assembly.inputs).for_each(|(_, e)| self.expression(e));
-            }
-        }
+        parts::of_statement(statement, &mut |part| match part {
+            Part::Full(e) | Part::Condition(e) | Part::Operand(e) => self.expression(e),
+            Part::Initial(initial) => self.initial(initial),
+            Part::Block(block) => self.block(block),
+            Part::Body(body) => self.body(body),
+            Part::First(inner) | Part::Cases(inner) | Part::Labelled(inner) => self.inside(inner),
+        });
     }
 
     /// Adds the sites of the statement after a label. A declaration there is not a site, because C before C23 allows no declaration directly after a
@@ -128,38 +93,10 @@ impl Walk<'_> {
 
     /// Visits the statement expressions inside an expression.
     fn expression(&mut self, e: &Expr) {
-        match &e.kind {
-            ExprKind::Name(_)
-            | ExprKind::Integer(_)
-            | ExprKind::Character(_)
-            | ExprKind::Unsupported(_)
-            | ExprKind::String(_)
-            | ExprKind::SizeOf(_)
-            | ExprKind::SizeOfType(_)
-            | ExprKind::AlignOf(_)
-            | ExprKind::OffsetOf(..)
-            | ExprKind::TypesCompatible(..) => {}
-            ExprKind::Unary(_, inner)
-            | ExprKind::Step(_, inner)
-            | ExprKind::Cast(_, inner)
-            | ExprKind::Member(inner, _)
-            | ExprKind::Arrow(inner, _) => self.expression(inner),
-            ExprKind::Binary(_, a, b)
-            | ExprKind::Assign(_, a, b)
-            | ExprKind::Comma(a, b)
-            | ExprKind::Index(a, b) => [a, b].into_iter().for_each(|e| self.expression(e)),
-            ExprKind::Conditional(condition, then, otherwise) => {
-                self.expression(condition);
-                then.iter().for_each(|then| self.expression(then));
-                self.expression(otherwise);
-            }
-            ExprKind::Call(called, arguments) => {
-                self.expression(called);
-                arguments.iter().for_each(|argument| self.expression(argument));
-            }
-            ExprKind::Compound(_, initial) => self.initial(initial),
-            ExprKind::Statements(block) => self.block(block),
-            ExprKind::Generic(_, choices) => choices.iter().for_each(|(_, e)| self.expression(e)),
-        }
+        parts::of_expression(e, &mut |inner| match inner {
+            Inner::Operand(e) => self.expression(e),
+            Inner::Initial(initial) => self.initial(initial),
+            Inner::Block(block) => self.block(block),
+        });
     }
 }

@@ -9,8 +9,9 @@ use fencewright_c::ast::{
     BinaryOp, Block, Expr, ExprKind, Initializer, Item, Statement, StatementKind, Unit,
 };
 use fencewright_front_end::facts::Whole;
-use fencewright_program::Span;
 use fencewright_text::Stop;
+
+use crate::parts::{self, Inner, Part};
 
 /// All full expressions ordered by position: conditions, values, initialisers and expression statements.
 pub fn steps(unit: &Unit, stop: &Stop<'_>) -> Vec<Whole> {
@@ -43,57 +44,24 @@ impl Walk<'_> {
     }
 
     fn statement(&mut self, statement: &Statement) {
-        match &statement.kind {
-            StatementKind::Empty
-            | StatementKind::Unsupported(_)
-            | StatementKind::Goto(_)
-            | StatementKind::Break
-            | StatementKind::Continue => {}
-            StatementKind::Expression(e) => {
-                self.full(e);
-                // Steps of the translation have the span of the whole statement, which ends with a semicolon; so the expression gets that span too.
-                let contains = |span: Span| span.start <= e.span.start && e.span.end <= span.end;
-                if let Some(whole) = self.steps.last_mut()
-                    && statement.span.file == e.span.file
-                    && contains(statement.span)
-                {
-                    whole.span = statement.span;
-                }
+        parts::of_statement(statement, &mut |part| match part {
+            Part::Full(e) => self.full(e),
+            Part::Condition(e) => self.condition(e),
+            Part::Initial(initial) => self.initial(initial),
+            Part::Operand(e) => self.inside(e),
+            Part::Block(block) => self.block(block),
+            Part::Body(inner) | Part::First(inner) | Part::Cases(inner) | Part::Labelled(inner) => {
+                self.statement(inner);
             }
-            StatementKind::Declaration(declaration) => {
-                for declarator in &declaration.declarators {
-                    declarator.initial.iter().for_each(|initial| self.initial(initial));
-                }
-            }
-            StatementKind::Block(block) => self.block(block),
-            StatementKind::If(branches, otherwise) => {
-                for (condition, then) in branches {
-                    self.condition(condition);
-                    self.statement(then);
-                }
-                otherwise.iter().for_each(|otherwise| self.statement(otherwise));
-            }
-            StatementKind::While(condition, body) | StatementKind::DoWhile(body, condition) => {
-                self.condition(condition);
-                self.statement(body);
-            }
-            StatementKind::For(first, condition, step, body) => {
-                first.iter().for_each(|first| self.statement(first));
-                condition.iter().for_each(|condition| self.condition(condition));
-                step.iter().for_each(|step| self.full(step));
-                self.statement(body);
-            }
-            StatementKind::Switch(value, body) => {
-                self.condition(value);
-                self.statement(body);
-            }
-            StatementKind::Case(_, _, inner)
-            | StatementKind::Default(inner)
-            | StatementKind::Label(_, inner) => self.statement(inner),
-            StatementKind::Return(value) => value.iter().for_each(|value| self.full(value)),
-            StatementKind::Assembly(assembly) => {
-                assembly.outputs.iter().chain(&assembly.inputs).for_each(|(_, e)| self.inside(e));
-            }
+        });
+        // Steps of the translation have the span of the whole statement, which ends with a semicolon; so the expression gets that span too.
+        if let StatementKind::Expression(e) = &statement.kind
+            && let Some(whole) = self.steps.last_mut()
+            && statement.span.file == e.span.file
+            && statement.span.start <= e.span.start
+            && e.span.end <= statement.span.end
+        {
+            whole.span = statement.span;
         }
     }
 
@@ -121,46 +89,13 @@ impl Walk<'_> {
 
     /// Visits the statement expressions inside an expression.
     fn inside(&mut self, e: &Expr) {
-        match &e.kind {
-            ExprKind::Name(_)
-            | ExprKind::Integer(_)
-            | ExprKind::Character(_)
-            | ExprKind::Unsupported(_)
-            | ExprKind::String(_)
-            | ExprKind::SizeOf(_)
-            | ExprKind::SizeOfType(_)
-            | ExprKind::AlignOf(_)
-            | ExprKind::OffsetOf(..)
-            | ExprKind::TypesCompatible(..) => {}
-            ExprKind::Unary(_, inner)
-            | ExprKind::Step(_, inner)
-            | ExprKind::Cast(_, inner)
-            | ExprKind::Member(inner, _)
-            | ExprKind::Arrow(inner, _) => self.inside(inner),
-            ExprKind::Binary(BinaryOp::And | BinaryOp::Or, a, b) => {
-                [a, b].into_iter().for_each(|e| self.inside(e));
-                self.decides = true;
-            }
-            ExprKind::Binary(_, a, b)
-            | ExprKind::Assign(_, a, b)
-            | ExprKind::Comma(a, b)
-            | ExprKind::Index(a, b) => [a, b].into_iter().for_each(|e| self.inside(e)),
-            ExprKind::Conditional(condition, then, otherwise) => {
-                self.inside(condition);
-                then.iter().for_each(|then| self.inside(then));
-                self.inside(otherwise);
-                self.decides = true;
-            }
-            ExprKind::Call(called, arguments) => {
-                self.inside(called);
-                arguments.iter().for_each(|argument| self.inside(argument));
-            }
-            ExprKind::Compound(_, initial) => match &**initial {
-                Initializer::Expression(e) => self.inside(e),
-                list => self.initial(list),
-            },
-            ExprKind::Statements(block) => self.block(block),
-            ExprKind::Generic(_, choices) => choices.iter().for_each(|(_, e)| self.inside(e)),
+        if let ExprKind::Binary(BinaryOp::And | BinaryOp::Or, ..) | ExprKind::Conditional(..) = e.kind {
+            self.decides = true;
         }
+        parts::of_expression(e, &mut |inner| match inner {
+            Inner::Operand(e) | Inner::Initial(Initializer::Expression(e)) => self.inside(e),
+            Inner::Initial(list) => self.initial(list),
+            Inner::Block(block) => self.block(block),
+        });
     }
 }

@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn constraints_select_storage() {
         use ConstraintKind::*;
-        let any = Some((i64::MIN.into(), u64::MAX.into()));
+        let all = (i64::MIN.into(), u64::MAX.into());
         for (text, output, direction, kind) in [
             ("=r", true, Direction::Output, Register(None, None)),
             ("+m", true, Direction::Both, Memory),
@@ -322,9 +322,9 @@ mod tests {
                 Condition(self::Condition { test: Test::Below, negated: true }),
             ),
             ("m", false, Direction::Input, Memory),
-            ("ir", false, Direction::Input, Register(None, any)),
+            ("ir", false, Direction::Input, Register(None, Some(all))),
             ("Ir", false, Direction::Input, Register(None, Some((0, 31)))),
-            ("i", false, Direction::Input, Immediate(any.unwrap())),
+            ("i", false, Direction::Input, Immediate(all)),
             ("D", false, Direction::Input, Register(Some(Machine(7)), None)),
             ("0", false, Direction::Input, Tied(0)),
             ("[2]", false, Direction::Input, Tied(2)),

@@ -7,7 +7,6 @@ use fencewright::engines::extrapolate::Record;
 use fencewright::engines::{Checked, Limits, Progress, discard, registry};
 use fencewright::input::{in_words, name_of};
 use fencewright::lang::source::escape;
-use fencewright::settings::{Row, Settings};
 use fencewright::{BufferBound, MemoryModel, Posed, Question, Verdict};
 use fencewright_report::json::Failure;
 use fencewright_report::{Source, invariants, json, remarks, text};
@@ -32,7 +31,7 @@ pub fn run(args: &CheckArgs, out: &mut Output) -> Status {
         return Status::Bad;
     };
     if !args.settings.quiet {
-        tell_meaningless(&args.settings);
+        args.settings.tell_idle();
     }
     let counts_variables = args.settings.buffer.as_ref().is_some_and(BufferBound::is_for_variables);
     if counts_variables && args.settings.model.models().contains(&MemoryModel::Tso) {
@@ -138,17 +137,6 @@ fn run_all(
         discard(memory::used(), checker.posed.program);
         status
     })
-}
-
-/// Warns about options that do not apply to the chosen engine.
-fn tell_meaningless(settings: &Settings) {
-    let engine = settings.engine.0.as_str();
-    let knows = |row: &Row, engine: &str| row.engines.iter().any(|known| known.as_str() == engine);
-    for row in settings.given().filter(|row| !row.engines.is_empty() && !knows(row, engine)) {
-        let others = registry().iter().map(|info| info.name.as_str()).filter(|other| knows(row, other));
-        let others = others.collect::<Vec<_>>().join(", ");
-        complain(&row.name(), &format!("means nothing to engine {engine}, only to {others}"));
-    }
 }
 
 struct Checker<'a> {

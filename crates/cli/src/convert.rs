@@ -10,7 +10,7 @@ use crate::status::Status;
 
 /// Translates a program.
 pub fn run(args: &ConvertArgs, out: &mut Output) -> Status {
-    if let Some(output) = &args.output
+    if let Some(output) = &args.settings.output
         && let Some(why) = files::is_also_read(output, [args.file.as_path()])
     {
         complain(&output.to_string_lossy(), &why);
@@ -20,7 +20,7 @@ pub fn run(args: &ConvertArgs, out: &mut Output) -> Status {
         Ok(program) => program,
         Err(status) => return status,
     };
-    if let Some(output) = &args.output
+    if let Some(output) = &args.settings.output
         && let Some(why) = files::is_also_read(output, files::included(&program.loaded().sources))
     {
         complain(&output.to_string_lossy(), &why);
@@ -28,7 +28,8 @@ pub fn run(args: &ConvertArgs, out: &mut Output) -> Status {
     }
     program.loaded_mut().settle_constants();
     let loaded = program.loaded();
-    let converted = match args.to.0.print(loaded) {
+    let to = args.settings.to.expect("the option is required");
+    let converted = match to.0.print(loaded) {
         Ok(converted) => converted,
         Err(diagnostics) => {
             write_error(&loaded.sources.render(&diagnostics, error_colour()));
@@ -36,5 +37,5 @@ pub fn run(args: &ConvertArgs, out: &mut Output) -> Status {
         }
     };
     tell_notes(loaded);
-    files::deliver(&converted, args.output.as_deref(), out)
+    files::deliver(&converted, args.settings.output.as_deref(), out)
 }

@@ -24,6 +24,9 @@ use crate::{diff, gathered, progress, stop};
 pub fn run(args: &FencesArgs, out: &mut Output) -> Status {
     let json = args.settings.json;
     out.style.full = args.settings.full;
+    if !args.settings.quiet {
+        args.settings.tell_idle();
+    }
     if let Some(path) = &args.settings.html
         && !gathered::can_be_written("--html", path, &args.files, json, out)
     {

@@ -17,8 +17,9 @@ pub fn run(args: &FmtArgs, out: &mut Output) -> Status {
 }
 
 fn format_file(path: &Path, args: &FmtArgs, out: &mut Output) -> Status {
-    let in_place = !args.check && !args.stdout && !is_standard_input(path);
-    let formatted = if in_place { format_in_place(path) } else { compare_or_print(path, args.check, out) };
+    let in_place = !args.settings.unformatted && !args.settings.stdout && !is_standard_input(path);
+    let formatted =
+        if in_place { format_in_place(path) } else { compare_or_print(path, args.settings.unformatted, out) };
     formatted.unwrap_or_else(|message| {
         write_error(&message);
         Status::Bad

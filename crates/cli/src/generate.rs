@@ -1,9 +1,9 @@
 //! `fencewright generate`: programs of families that are hard for verifiers.
 
 use fencewright::generate::Family;
-use fencewright::generate::random::{Numbers, Shape};
+use fencewright::generate::random::Shape;
 
-use crate::args::{FamilyArg, GenerateArgs, NumbersArg};
+use crate::args::{FamilyArg, GenerateArgs};
 use crate::files;
 use crate::output::{Output, complain};
 use crate::status::Status;
@@ -17,26 +17,35 @@ pub fn run(args: &GenerateArgs, out: &mut Output) -> Status {
             return Status::Bad;
         }
     };
-    files::deliver(&text, args.output.as_deref(), out)
+    files::deliver(&text, args.settings.output.as_deref(), out)
 }
 
-fn family(args: &FamilyArg) -> Family {
-    match *args {
-        FamilyArg::Bakery { threads, fences } => Family::Bakery { threads, fences },
-        FamilyArg::Automata { automata, states, letters, seed } => {
-            Family::Automata { automata, states, letters, seed }
-        }
-        FamilyArg::Lossy { states, variables, letters, transitions, seed } => {
-            Family::Lossy { states, variables, letters, transitions, seed }
-        }
-        FamilyArg::Random { seed, threads, length, variables, numbers, distances, loops } => {
-            let numbers = match numbers {
-                NumbersArg::Nat => Numbers::Nat,
-                NumbersArg::Int => Numbers::Int,
-                NumbersArg::Real => Numbers::Real,
+fn family(family: &FamilyArg) -> Family {
+    match family {
+        FamilyArg::Bakery(own) => Family::Bakery { threads: own.bakery_threads, fences: own.fences },
+        FamilyArg::Automata(own) => Family::Automata {
+            automata: own.automata,
+            states: own.states,
+            letters: own.letters,
+            seed: own.variant,
+        },
+        FamilyArg::Lossy(own) => Family::Lossy {
+            states: own.channel_states,
+            variables: own.channel_variables,
+            letters: own.channel_letters,
+            transitions: own.transitions,
+            seed: own.variant,
+        },
+        FamilyArg::Random(own) => {
+            let shape = Shape {
+                threads: own.threads,
+                length: own.length,
+                variables: own.variables,
+                numbers: own.numbers,
+                distances: own.distances,
+                loops: own.loops,
             };
-            let shape = Shape { threads, length, variables, numbers, distances, loops };
-            Family::Random { shape, seed }
+            Family::Random { shape, seed: own.variant }
         }
     }
 }

@@ -6,8 +6,9 @@ use fencewright::lang::{Diagnostic, Loaded, export};
 use fencewright::program::{MemoryModel, Program, Span};
 use fencewright::reduce::c::{Width, c};
 use fencewright::reduce::{Bounds, Unsupported, forgetful, reduce};
+use fencewright::settings::{Partial, Sizes, Target};
 
-use crate::args::{ReduceArgs, Sizes, TargetArg};
+use crate::args::ReduceArgs;
 use crate::files;
 use crate::input::{load_program, tell_notes};
 use crate::output::{Output, complain, error_colour, write_error};
@@ -15,7 +16,7 @@ use crate::status::Status;
 
 /// Writes the reduced program.
 pub fn run(args: &ReduceArgs, out: &mut Output) -> Status {
-    if let Some(output) = &args.output
+    if let Some(output) = &args.settings.output
         && let Some(why) = files::is_also_read(output, [args.file.as_path()])
     {
         complain(&output.to_string_lossy(), &why);
@@ -26,7 +27,7 @@ pub fn run(args: &ReduceArgs, out: &mut Output) -> Status {
         Err(status) => return status,
     };
     let loaded = program.loaded();
-    if let Some(output) = &args.output
+    if let Some(output) = &args.settings.output
         && let Some(why) = files::is_also_read(output, files::included(&loaded.sources))
     {
         complain(&output.to_string_lossy(), &why);
@@ -35,7 +36,7 @@ pub fn run(args: &ReduceArgs, out: &mut Output) -> Status {
     match text(args, loaded) {
         Ok(text) => {
             tell_notes(loaded);
-            files::deliver(&text, args.output.as_deref(), out)
+            files::deliver(&text, args.settings.output.as_deref(), out)
         }
         Err(Unsupported { why, span: Some(span) }) if span != Span::default() => {
             let diagnostic = Diagnostic::new(span, format!("this cannot be reduced: {why}"));
@@ -52,17 +53,18 @@ pub fn run(args: &ReduceArgs, out: &mut Output) -> Status {
 /// The reduced program as a text.
 fn text(args: &ReduceArgs, loaded: &Loaded) -> Result<String, Unsupported> {
     let program = &loaded.program;
-    let reduced = match args.buffers {
-        Some(k) => forgetful(program, args.model.0, k)?,
-        None => reduce(program, args.model.0, &bounds(args, program)?)?,
+    let model = args.settings.reduced_model;
+    let reduced = match args.settings.forgetful {
+        Some(Partial(k)) => forgetful(program, model, k)?,
+        None => reduce(program, model, &bounds(args, program)?)?,
     };
     let head = reduced.explanation(program, loaded.sources.name());
-    match args.to {
-        TargetArg::C => c(&reduced.program, &head, args.width.unwrap_or(Width::Bits32)),
-        TargetArg::Fw if args.width.is_some() => {
+    match args.settings.target {
+        Target::C => c(&reduced.program, &head, args.settings.width.unwrap_or(Width::Bits32)),
+        Target::Fw if args.settings.width.is_some() => {
             Err(Unsupported { why: "--width is for C: the integers of .fw have any size".into(), span: None })
         }
-        TargetArg::Fw => {
+        Target::Fw => {
             let body = export::fw(&reduced.program).map_err(|why| Unsupported { why, span: None })?;
             let head = head.iter().map(|line| format!("// {}", escape(line)).trim_end().to_string() + "\n");
             Ok(format!("{}\n{body}", head.collect::<String>()))
@@ -72,9 +74,9 @@ fn text(args: &ReduceArgs, loaded: &Loaded) -> Result<String, Unsupported> {
 
 /// The capacities of buffers given on the command line.
 fn bounds(args: &ReduceArgs, program: &Program) -> Result<Bounds, Unsupported> {
-    let Sizes { all, single } = &args.k;
+    let Sizes { all, single } = &args.settings.sizes;
     let unsupported = |why: String| Err(Unsupported { why, span: None });
-    let per_thread = args.per_thread || args.model.0 != MemoryModel::Pso;
+    let per_thread = args.settings.per_thread || args.settings.reduced_model != MemoryModel::Pso;
     let mut sizes = vec![*all; program.variables.len()];
     for (name, k) in single {
         match program.variables.iter().position(|v| v.name == *name) {

@@ -17,6 +17,9 @@ use crate::{certificate, files, gathered, progress, stop};
 /// Examines all files.
 pub fn run(args: &RobustArgs, out: &mut Output) -> Status {
     out.style.full = args.settings.full;
+    if !args.settings.quiet {
+        args.settings.tell_idle();
+    }
     let options = args.settings.robustness();
     if let Some(path) = &args.settings.certificate
         && !certificate::can_be_written(path, &args.files, args.settings.json, out)

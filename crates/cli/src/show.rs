@@ -13,13 +13,14 @@ use crate::stop;
 
 /// Prints the graphs of all threads, or the extended program.
 pub fn run(args: &ShowArgs, out: &mut Output) -> Status {
+    args.settings.tell_idle();
     let limits = limits(&args.settings);
     let program = match load_program(&args.file, &args.settings.reader(), &limits) {
         Ok(program) => program,
         Err(status) => return status,
     };
     let loaded = program.loaded();
-    if !args.extended {
+    if !args.settings.extended {
         out.print(&dot::graphs(Source::from(loaded)));
         return Status::Fine;
     }

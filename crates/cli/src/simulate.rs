@@ -29,7 +29,7 @@ const LONGEST_ANSWER: u64 = 1_000;
 
 /// Simulates a program.
 pub fn run(args: &RunArgs, out: &mut Output) -> Status {
-    if args.interactive && is_standard_input(&args.file) {
+    if args.settings.interactive && is_standard_input(&args.file) {
         complain("run", "the program cannot come from the standard input when the choices do");
         return Status::Bad;
     }
@@ -39,15 +39,19 @@ pub fn run(args: &RunArgs, out: &mut Output) -> Status {
     };
     let loaded = program.loaded();
     tell_notes(loaded);
-    let seed = args.seed.unwrap_or_else(Random::fresh_seed);
-    out.print(&format!("{} steps under {}, --seed {seed}\n", choice_word(args), args.model.0.name()));
+    let seed = args.settings.seed.unwrap_or_else(Random::fresh_seed);
+    out.print(&format!(
+        "{} steps under {}, --seed {seed}\n",
+        choice_word(args),
+        args.settings.simulated_model.name()
+    ));
     let mut simulation = Simulation::new(args, loaded, seed, out.style);
     simulation.run(out);
     simulation.status
 }
 
 fn choice_word(args: &RunArgs) -> &'static str {
-    if args.interactive { "Chosen" } else { "Random" }
+    if args.settings.interactive { "Chosen" } else { "Random" }
 }
 
 /// A step that can be taken.
@@ -88,8 +92,8 @@ struct Simulation<'a> {
 impl<'a> Simulation<'a> {
     fn new(args: &'a RunArgs, loaded: &'a Loaded, seed: u64, style: Style) -> Self {
         let program = &loaded.program;
-        let source = Source::from(loaded);
-        let reference = Reference::new(program, args.model.0);
+        let source = Source::from(loaded).in_full(args.settings.full);
+        let reference = Reference::new(program, args.settings.simulated_model);
         let mut random = Random::new(seed);
         let state = chance::initial(&reference, &mut random);
         let places = program.threads.iter().flat_map(|t| &t.edges).map(|e| e.span);
@@ -112,7 +116,8 @@ impl<'a> Simulation<'a> {
     fn run(&mut self, out: &mut Output) {
         out.print(&self.cells.initially(self.source, self.style));
         out.print(&self.table.heading(self.style));
-        let steps = self.args.steps.unwrap_or(if self.args.interactive { u64::MAX } else { STEPS });
+        let steps =
+            self.args.settings.steps.unwrap_or(if self.args.settings.interactive { u64::MAX } else { STEPS });
         let mut number = 0;
         let ending = loop {
             self.look_at_properties(out);
@@ -126,7 +131,8 @@ impl<'a> Simulation<'a> {
             if number == steps {
                 break format!("stopped after {steps} steps; --steps N takes more");
             }
-            let chosen = if self.args.interactive { self.ask(&moves, out) } else { Some(self.pick(&moves)) };
+            let chosen =
+                if self.args.settings.interactive { self.ask(&moves, out) } else { Some(self.pick(&moves)) };
             let Some((group, choice)) = chosen else { break "stopped".into() };
             number += 1;
             let mut groups = moves.groups;
@@ -140,7 +146,10 @@ impl<'a> Simulation<'a> {
                 origins: Rc::clone(&self.origins),
             };
             let shown = usize::try_from(number).unwrap_or(usize::MAX);
-            out.print(&self.table.step(shown, &step, &self.cells, self.style));
+            // Steps of the translation without a meaning in the source are counted but not shown, unless the user chose them.
+            if self.args.settings.interactive || !step.is_hidden() {
+                out.print(&self.table.step(shown, &step, &self.cells, self.style));
+            }
             Rc::make_mut(&mut self.origins).follow(self.source, &event, &effect, &self.state);
             self.written.follow(self.source, &event);
             self.state = after;

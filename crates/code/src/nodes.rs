@@ -56,6 +56,8 @@ pub struct Member {
     pub offset: u64,
     /// Its width in bits, if it is a bit-field.
     pub bits: Option<u32>,
+    /// The declaration.
+    pub span: Span,
 }
 
 #[derive(Clone, Debug)]
@@ -138,6 +140,7 @@ impl Nodes {
             ty: field.ty.clone(),
             offset: field.offset,
             bits: field.bits,
+            span: field.span,
         };
         let structure = |record: &Record| Structure {
             name: record.name.clone(),

@@ -148,7 +148,8 @@ pub(crate) fn to_fw(
     let mut program = resolve::resolve(core, &nodes, &layout, sources, options, stop)?;
     stop.or_go_on()?;
     smaller(&mut program, &layout, options, stop)?;
-    let (file, facts) = emit::file(core, &nodes, &layout, &program, stop);
+    let inputs = emit::facts::Inputs { core, nodes: &nodes, layout: &layout, program: &program, sources };
+    let (file, facts) = emit::file(inputs, stop);
     let plain = emit::plain::plain(&program, stop);
     stop.or_go_on()?;
     Ok((file, plain, facts))

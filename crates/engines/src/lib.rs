@@ -48,7 +48,7 @@ pub use fencewright_symbolic::{cegar, contexts, domain, search};
 pub use fencewright_verdict::{
     About, Advice, Checked, Checks, Condition, Confirm, Counts, Doubt, Engine, EngineName, Evidence,
     Exploration, FinalState, FinalStates, Limits, Observation, Progress, Reason, Report, Round, Task, Token,
-    Tried, Verdict, Work, check, check_each, discard, gaps, task, wait_until_freed,
+    Tried, Verdict, Work, check, check_each, discard, fingerprint, gaps, task, wait_until_freed,
 };
 use fencewright_verdict::{limits, turns};
 

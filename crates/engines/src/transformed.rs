@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use fencewright_certify::certificate::{Extension, NotionName};
 use fencewright_certify::{Certificate, Claim, Proof};
-use fencewright_fingerprint::fingerprint;
 use fencewright_program::{MemoryModel, Program, Property};
 use fencewright_transform::attack::{self, Notion};
 use fencewright_transform::extend::{Conclusion, Extended};
+use fencewright_verdict::fingerprint::fingerprint;
 
 use crate::cegar::Cegar;
 use crate::check::proof;

@@ -48,9 +48,9 @@ use std::sync::Arc;
 use fencewright_analysis::constants::constants;
 use fencewright_certify::automorphism::Family;
 use fencewright_certify::{Certificate, Claim, Proof, property};
-use fencewright_fingerprint::fingerprint;
 use fencewright_memory::Bound;
 use fencewright_program::{MemoryModel, Program, Property, Thread};
+use fencewright_verdict::fingerprint::fingerprint;
 use fencewright_verdict::{
     About, Answer, Author, Counts, Early, Engine, EngineName, Limits, Progress, Reason, Report, Seen, Task,
     Work,

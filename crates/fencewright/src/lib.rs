@@ -54,8 +54,8 @@ pub mod settings;
 
 pub use fencewright_certify as certify;
 pub use fencewright_engines as engines;
+pub use fencewright_engines::fingerprint;
 pub use fencewright_fences as fences;
-pub use fencewright_fingerprint as fingerprint;
 pub use fencewright_generate as generate;
 pub use fencewright_lang as lang;
 pub use fencewright_memory as memory;

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fencewright_certify::{Accepted, Certificate, Claim, Rejection, Stop, Undecided};
+use fencewright_engines::fingerprint::fingerprint;
 use fencewright_engines::{Limits, Reason, races};
-use fencewright_fingerprint::fingerprint;
 use fencewright_lang::front_end::Open;
 use fencewright_lang::load::{Failure, load_again};
 use fencewright_lang::{Diagnostic, FrontEnd, Loaded, Loader, Options, load};

@@ -84,6 +84,8 @@ pub enum Kind {
     Number,
     /// Pointers to places of this kind: 0 is the null pointer; any other value is the number of the place times this factor.
     Pointer(usize, i64),
+    /// The holder of a lock: 0 if the lock is free, otherwise the position in [`Facts::threads`], from 1, of the thread that holds it.
+    Holder,
 }
 
 /// The purpose of a variable that the translation added.
@@ -136,6 +138,8 @@ pub struct Object {
     pub owner: Option<String>,
     /// The type; for an allocation, the type of one element.
     pub ty: String,
+    /// The text of a string literal; `None` for other objects.
+    pub literal: Option<String>,
     /// The storage duration.
     pub storage: Storage,
     /// The number of objects that this entry represents; more than one only for an allocation in a loop.

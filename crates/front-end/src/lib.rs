@@ -123,6 +123,8 @@ pub trait FrontEnd: Send + Sync {
             Meaning::Undefined => "undefined".into(),
             Meaning::Null => "0".into(),
             Meaning::Function(name) => (*name).to_string(),
+            Meaning::Free => "free".into(),
+            Meaning::Held(thread) => format!("held by {thread}"),
             Meaning::Pointer(spot) | Meaning::Behind(spot) | Meaning::Place(spot) => {
                 format!("{}{}", spot.object.noun, spot.path)
             }

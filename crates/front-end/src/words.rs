@@ -43,6 +43,10 @@ pub enum Meaning<'a> {
     Null,
     /// A pointer to a function.
     Function(&'a str),
+    /// The value of a lock that no thread holds.
+    Free,
+    /// The value of a lock that this thread holds.
+    Held(&'a str),
     /// A pointer to a place.
     Pointer(Spot<'a>),
     /// A pointer one past the last element of an array; the place is that element.
@@ -161,7 +165,11 @@ impl Facts {
         if self.undefined == Some(number) {
             return Meaning::Undefined;
         }
-        let Kind::Pointer(kind, factor) = kind else { return Meaning::Number(number) };
+        let (kind, factor) = match kind {
+            Kind::Pointer(kind, factor) => (kind, factor),
+            Kind::Number => return Meaning::Number(number),
+            Kind::Holder => return self.holder(number),
+        };
         if number == 0 {
             return Meaning::Null;
         }
@@ -179,6 +187,17 @@ impl Facts {
                 .checked_sub(1)
                 .and_then(|last| self.memory.spot(kind, last))
                 .map_or(Meaning::Number(number), Meaning::Behind),
+        }
+    }
+
+    /// The meaning of the value of a lock.
+    fn holder(&self, number: i64) -> Meaning<'_> {
+        match usize::try_from(number).ok().map(|number| number.checked_sub(1)) {
+            Some(None) => Meaning::Free,
+            Some(Some(n)) => {
+                self.threads.get(n).map_or(Meaning::Number(number), |start| Meaning::Held(&start.thread))
+            }
+            None => Meaning::Number(number),
         }
     }
 }

@@ -61,6 +61,16 @@ impl<'a> Source<'a> {
         self.full || self.role(cell).is_none()
     }
 
+    /// Whether a cell is in lists of memory: string literals, which never change, are left out unless everything is shown.
+    pub fn lists(&self, cell: u32) -> bool {
+        let place = self.words.place(self.program, cell);
+        self.shows(cell) && !place.is_some_and(|(kind, number)| self.hides() && self.is_literal(kind, number))
+    }
+
+    fn is_literal(&self, kind: usize, number: i64) -> bool {
+        self.facts.memory.spot(kind, number).is_some_and(|spot| spot.object.literal.is_some())
+    }
+
     /// The value of a cell as text.
     pub fn cell_value(&self, cell: u32, value: i64) -> String {
         self.value(self.cell_kind(cell), value)
@@ -170,6 +180,10 @@ impl<'a> Source<'a> {
     pub fn has_value(&self, thread: ThreadId, register: RegisterId, written: &Written) -> bool {
         let holds = self.words.register(thread, register).map(|named| &named.holds);
         let is_static = match holds {
+            // The text says what is in a string literal.
+            Some(Holds::Place(kind, number)) if self.hides() && self.is_literal(*kind, *number) => {
+                return false;
+            }
             Some(Holds::Place(kind, number)) => {
                 let spot = self.facts.memory.spot(*kind, *number);
                 spot.is_some_and(|spot| spot.object.storage == Storage::Static)

@@ -1,7 +1,10 @@
 //! Remarks that accompany an answer: the assumptions of the translation, notes, and warnings such as data races.
 
+use std::collections::HashSet;
+
 use fencewright_engines::races::Race;
 use fencewright_lang::Diagnostic;
+use fencewright_program::Span;
 use serde::Serialize;
 
 use crate::json::At;
@@ -39,7 +42,8 @@ pub fn meaning(source: Source<'_>) -> String {
     source.front_end.meaning().map_or_else(String::new, |meaning| format!("  note: {meaning}\n"))
 }
 
-/// Data races of plain accesses, as warnings.
+/// Data races of plain accesses, as warnings. Two accesses are named once, although each may race with the other, or be in functions that several
+/// threads call.
 pub fn races(source: Source<'_>, races: &[Race]) -> Vec<Diagnostic> {
     let warning = |Race { plain, other, variable }: &Race| {
         let name = &source.program.variables[variable.index()].name;
@@ -48,5 +52,13 @@ pub fn races(source: Source<'_>, races: &[Race]) -> Vec<Diagnostic> {
             format!("this access of `{name}` races with the one at {other}: a compiler may move it");
         Diagnostic::new(*plain, message)
     };
-    races.iter().map(warning).collect()
+    let mut told = HashSet::new();
+    let place = |span: Span| (span.file, span.start, span.end);
+    let pair = |race: &Race| [place(race.plain), place(race.other)];
+    let is_new = |race: &&Race| {
+        let mut pair = pair(race);
+        pair.sort_unstable();
+        told.insert(pair)
+    };
+    races.iter().filter(is_new).map(warning).collect()
 }

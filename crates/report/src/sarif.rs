@@ -244,7 +244,7 @@ fn code_flow(source: Source<'_>, replayed: &Replayed) -> CodeFlow {
     let skipped = replayed.events.len().saturating_sub(MOST_STEPS);
     let mut flows: BTreeMap<u32, Vec<ThreadFlowLocation>> = BTreeMap::new();
     for (n, step) in steps(source, replayed).enumerate().skip(skipped) {
-        if source.hides() && step.words().is_empty() {
+        if step.is_hidden() {
             continue;
         }
         let flow = flows.entry(step.event.thread.0).or_default();

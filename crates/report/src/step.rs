@@ -150,6 +150,11 @@ impl<'a> Step<'a> {
         }
     }
 
+    /// Whether reports leave the step out: the translation added it, and there is nothing to say about it.
+    pub fn is_hidden(&self) -> bool {
+        self.source.hides() && self.words().is_empty()
+    }
+
     /// Whether a branch was added by the translation: a memory check that passes, or a branch in an expression that has no branches in the source.
     fn is_own_decision(&self) -> bool {
         let around = self.span().and_then(|span| self.source.expression_around(span));

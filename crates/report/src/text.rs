@@ -296,7 +296,7 @@ impl Cells {
 
     /// The cells involved that are not hidden, and whether there are few of them.
     fn all_shown(&self, source: Source<'_>) -> (Vec<u32>, bool) {
-        let shown: Vec<u32> = self.involved.iter().copied().filter(|&cell| source.shows(cell)).collect();
+        let shown: Vec<u32> = self.involved.iter().copied().filter(|&cell| source.lists(cell)).collect();
         let few = shown.len() <= FEW_CELLS;
         (shown, few)
     }

@@ -1,22 +1,14 @@
 //! Measures the time of typical queries: `cargo run --release -p fencewright-smt --example timings`.
 
+#[path = "../tests/all/xorshift.rs"]
+mod xorshift;
+
 use fencewright_smt::difference::{Differences, Source};
 use fencewright_smt::interpolate::interpolants;
 use fencewright_smt::{Answer, Budget, Formula, Int, Linear, Native, Solver, Var, verify};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
-
-/// A small generator of random numbers (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % bound
-    }
-}
+use xorshift::Random;
 
 fn report(what: &str, total: Duration, count: u32) {
     println!("{what:60} {:>10.3} us", total.as_secs_f64() * 1e6 / f64::from(count));

@@ -19,6 +19,7 @@
 pub mod answers;
 pub mod check;
 mod finals;
+pub mod fingerprint;
 pub mod limits;
 mod reason;
 pub mod task;

@@ -2,7 +2,7 @@
 
 use fencewright_c::typed::tree::{Expr, Statement};
 use fencewright_code::core::{StmtKind, Value};
-use fencewright_code::numbers::truth;
+use fencewright_code::numbers::{Operand, truth};
 use fencewright_program::Span;
 
 use super::env::Env;
@@ -138,17 +138,18 @@ impl Elaborator<'_> {
         self.group(condition.span, |this| {
             let value = truth(this.value(condition)?);
             *unknown += usize::from(value.known().is_none());
-            this.branch(
-                value,
-                condition.span,
-                |_| Ok(()),
-                |this| {
-                    this.leave(leave, condition.span);
-                    Ok(())
-                },
-            )
+            this.leave_unless(value, leave, condition.span)
         })?;
         Ok(self.writer.reachable)
+    }
+
+    /// Leaves a loop if the value is zero.
+    fn leave_unless(&mut self, value: Operand, leave: &mut Jump, span: Span) -> Result<()> {
+        let out = |this: &mut Self| {
+            this.leave(leave, span);
+            Ok(())
+        };
+        self.branch(value, span, |_| Ok(()), out)
     }
 
     /// Elaborates the body of a loop once. Returns the jumps that leave the loop, and the jumps to the next iteration.
@@ -252,15 +253,7 @@ impl Elaborator<'_> {
         }
         self.group(condition.span, |this| {
             let value = this.value(condition)?;
-            this.branch(
-                value,
-                condition.span,
-                |_| Ok(()),
-                |this| {
-                    this.leave(leave, condition.span);
-                    Ok(())
-                },
-            )
+            this.leave_unless(value, leave, condition.span)
         })
     }
 }

@@ -63,11 +63,9 @@ pub(super) struct State {
     joined: bool,
     /// Whether the result of the thread is used.
     wanted: bool,
-    done: Option<ObjectId>,
-    result: Option<ObjectId>,
     /// Whether the thread was detached before the program started.
     detached: bool,
-    released: Option<ObjectId>,
+    notes: Notes,
 }
 
 impl State {
@@ -93,9 +91,49 @@ pub(super) struct Shared {
     others_reclaim: bool,
     /// Whether the program joins a thread whose number is not a constant.
     pub(super) dynamic: bool,
-    done: Option<ObjectId>,
-    results: Option<ObjectId>,
-    released: Option<ObjectId>,
+    /// Arrays with an element for each thread.
+    notes: Notes,
+}
+
+/// What variables that the translation adds record about a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Note {
+    /// Whether it has ended.
+    Done,
+    /// What it returned.
+    Result,
+    /// Whether it was joined or detached.
+    Released,
+}
+
+impl Note {
+    /// The name of the variables; the one of a single thread has its number behind it.
+    fn name(self) -> &'static str {
+        match self {
+            Note::Done => "done",
+            Note::Result => "result",
+            Note::Released => "released",
+        }
+    }
+}
+
+/// The variable for each kind of note, if there is one already.
+#[derive(Clone, Copy, Debug, Default)]
+struct Notes([Option<ObjectId>; 3]);
+
+impl Notes {
+    fn get(&self, note: Note) -> Option<ObjectId> {
+        self.0[note as usize]
+    }
+
+    fn set(&mut self, note: Note, object: ObjectId) {
+        self.0[note as usize] = Some(object);
+    }
+
+    /// Keeps only variables with a property.
+    fn retain(&mut self, is_kept: impl Fn(&ObjectId) -> bool) {
+        self.0.iter_mut().for_each(|object| *object = object.filter(&is_kept));
+    }
 }
 
 /// The type of `pthread_t`.
@@ -427,13 +465,9 @@ impl Elaborator<'_> {
         }
         self.shared.sites.clone_from(sites);
         let is_there = |object: &ObjectId| (object.0 as usize) < objects;
-        self.shared.done = self.shared.done.filter(is_there);
-        self.shared.results = self.shared.results.filter(is_there);
-        self.shared.released = self.shared.released.filter(is_there);
+        self.shared.notes.retain(is_there);
         for Instance { state, .. } in &mut self.instances {
-            state.done = state.done.filter(is_there);
-            state.result = state.result.filter(is_there);
-            state.released = state.released.filter(is_there);
+            state.notes.retain(is_there);
         }
     }
 

@@ -33,6 +33,16 @@ struct Parts {
     repeated: u64,
 }
 
+/// An initialiser in braces, for a variable or part of this type.
+#[derive(Clone, Copy)]
+struct Braces<'a> {
+    ty: &'a Type,
+    /// Whether the initialiser determines the length.
+    open: bool,
+    list: &'a [(Vec<Designator>, Initializer)],
+    span: Span,
+}
+
 impl Typer<'_> {
     /// The initial value of a variable of this type, and the completed type; `open` if the initialiser determines the length.
     pub(super) fn initial(
@@ -61,7 +71,9 @@ impl Typer<'_> {
                     false
                 }
             },
-            Initializer::List(list, span) => self.braced(ty, open, list, Vec::new(), &mut parts, *span)?,
+            Initializer::List(list, span) => {
+                self.braced(Braces { ty, open, list, span: *span }, Vec::new(), &mut parts)?
+            }
         };
         let ty = if open { self.of_length(ty, parts.length, at)? } else { ty.clone() };
         Ok((ty, Initial { parts: parts.found, whole }))
@@ -121,15 +133,8 @@ impl Typer<'_> {
 
     /// A braced initialiser. Returns whether the parts that it does not mention are zero: true except for a scalar in braces, which has no other
     /// parts.
-    fn braced(
-        &mut self,
-        ty: &Type,
-        open: bool,
-        list: &[(Vec<Designator>, Initializer)],
-        path: Vec<Step>,
-        parts: &mut Parts,
-        span: Span,
-    ) -> Typing<bool> {
+    fn braced(&mut self, braces: Braces<'_>, path: Vec<Step>, parts: &mut Parts) -> Typing<bool> {
+        let Braces { ty, open, list, span } = braces;
         match &ty.kind {
             TypeKind::Array(..) => {
                 if let [(designators, Initializer::Expression(expr))] = list
@@ -140,7 +145,7 @@ impl Typer<'_> {
                 }
             }
             TypeKind::Record(id) => self.complete(*id, span)?,
-            _ => return self.braced_scalar(ty, open, list, path, parts, span),
+            _ => return self.braced_scalar(braces, path, parts),
         }
         let mut stack = vec![Aggregate { ty: ty.clone(), path, next: 0 }];
         for (designators, value) in list {
@@ -188,15 +193,8 @@ impl Typer<'_> {
     }
 
     /// The initialiser of a scalar, which may have braces; empty braces mean zero.
-    fn braced_scalar(
-        &mut self,
-        ty: &Type,
-        open: bool,
-        list: &[(Vec<Designator>, Initializer)],
-        path: Vec<Step>,
-        parts: &mut Parts,
-        span: Span,
-    ) -> Typing<bool> {
+    fn braced_scalar(&mut self, braces: Braces<'_>, path: Vec<Step>, parts: &mut Parts) -> Typing<bool> {
+        let Braces { ty, open, list, span } = braces;
         match list {
             [] => Ok(true),
             [(designators, value)] if designators.is_empty() => match value {
@@ -208,7 +206,8 @@ impl Typer<'_> {
                     Ok(inside)
                 }
                 Initializer::List(list, span) => {
-                    self.nested(*span, |typer| typer.braced(ty, open, list, path, parts, *span))
+                    let inner = Braces { ty, open, list, span: *span };
+                    self.nested(*span, |typer| typer.braced(inner, path, parts))
                 }
             },
             _ => Err(Error::new(span, "more values than there are parts")),
@@ -360,7 +359,8 @@ impl Typer<'_> {
             let expr = match self.literal_for(&ty, value, span)? {
                 Initializer::List(list, span) => {
                     let length = parts.length;
-                    self.nested(*span, |typer| typer.braced(&ty, false, list, path, parts, *span))?;
+                    let inner = Braces { ty: &ty, open: false, list, span: *span };
+                    self.nested(*span, |typer| typer.braced(inner, path, parts))?;
                     parts.length = length;
                     return Ok(());
                 }

@@ -6,6 +6,8 @@ use fencewright_c::arithmetic::{Arithmetic, Fault, binary, binary_type, constant
 use fencewright_c::ast::{BinaryOp, Integer, Rank, UnaryOp};
 use fencewright_c::literal;
 
+use crate::xorshift::Random;
+
 const TYPES: [(&str, Arithmetic); 10] = [
     ("_Bool", Arithmetic::Bool),
     ("signed char", int(Rank::Char, true)),
@@ -44,16 +46,7 @@ const OPERATORS: [(&str, BinaryOp); 18] = [
     ("||", BinaryOp::Or),
 ];
 
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n as u64) as usize
-    }
-
     /// A value of a type, often near the limits of its range or near 0.
     fn value(&mut self, ty: Arithmetic) -> i128 {
         let near = self.below(4) as i128;

@@ -8,3 +8,4 @@ mod dump;
 mod parser;
 mod preprocessor;
 mod typed;
+mod xorshift;

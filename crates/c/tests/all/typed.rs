@@ -2,6 +2,7 @@
 
 use crate::common::Texts;
 use crate::dump::Dump;
+use crate::xorshift::Random;
 use fencewright_c::Error;
 use fencewright_c::headers::{HEADERS, PREDEFINED};
 use fencewright_c::parser::parse;
@@ -426,16 +427,7 @@ fn model_headers_are_typed() {
     assert!(unit.warnings.is_empty(), "{:?}", unit.warnings);
 }
 
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n as u64) as usize
-    }
-
     fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
         of[self.below(of.len())]
     }

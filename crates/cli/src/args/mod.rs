@@ -1,43 +1,24 @@
 //! The command line.
 
 mod certify;
-mod check;
-mod common;
-mod convert;
-mod engines;
 mod examples;
-mod fences;
-mod fmt;
 mod generate;
-mod litmus;
 mod lsp;
-mod reduce;
-mod robust;
-mod run;
+mod programs;
 mod settings;
-mod show;
 mod values;
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, CommandFactory, Parser, Subcommand};
 
 pub use certify::CertifyArgs;
-pub use check::CheckArgs;
-pub use common::{FormatArg, OneModelArg};
-pub use convert::ConvertArgs;
-pub use engines::EnginesArgs;
 pub use examples::{STATUS, of as examples_of};
-pub use fences::FencesArgs;
-pub use fmt::FmtArgs;
-pub use generate::{FamilyArg, GenerateArgs, NumbersArg};
-pub use litmus::LitmusArgs;
+pub use generate::{FamilyArg, GenerateArgs};
 pub use lsp::LspArgs;
-pub use reduce::{ReduceArgs, TargetArg};
-pub use robust::RobustArgs;
-pub use run::RunArgs;
-pub use settings::{is_talkative, limits, question, reader_for_robustness, repair};
-pub use show::ShowArgs;
-pub use values::Sizes;
+pub use programs::{
+    CheckArgs, ConvertArgs, FencesArgs, FmtArgs, LitmusArgs, ReduceArgs, RobustArgs, RunArgs, ShowArgs,
+};
+pub use settings::{EnginesArgs, is_talkative, limits, question, reader_for_robustness, repair};
 
 /// Verifies concurrent programs on relaxed memory (SC, TSO, PSO).
 #[derive(Parser)]

@@ -3,15 +3,19 @@
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser, ValueParser};
+use clap::builder::{
+    PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser, UnknownArgumentValueParser,
+    ValueParser,
+};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Error, FromArgMatches, ValueHint};
 use fencewright::engines::Limits;
-use fencewright::settings::{self, CONFLICTS, Command, Group, Row, Settings};
+use fencewright::settings::{self, CONFLICTS, Command, FORMER, Group, Idle, Row, Settings};
 use fencewright::{Budget, Question, Reader, Repair};
 
 use super::values::Listed;
+use crate::output::complain;
 use crate::{memory, stop};
 
 /// A command whose options are in the table.
@@ -41,14 +45,21 @@ commands! {
     ForLitmus => Litmus;
     ForRun => Run;
     ForShow => Show;
+    ForFmt => Fmt;
     ForConvert => Convert;
     ForReduce => Reduce;
+    ForGenerate => Generate;
+    ForBakery => Bakery;
+    ForAutomata => Automata;
+    ForLossy => Lossy;
+    ForRandom => Random;
     ForLsp => Lsp;
+    ForEngines => Engines;
 }
 
 /// The values of the options of a command, as given on the command line.
 pub struct Given<C> {
-    settings: Settings,
+    settings: Box<Settings>,
     command: PhantomData<C>,
 }
 
@@ -60,9 +71,19 @@ impl<C> Deref for Given<C> {
     }
 }
 
+impl<C: Of> Given<C> {
+    /// Warns about options that have no effect here.
+    pub fn tell_idle(&self) {
+        for Idle { option, why } in self.settings.idle(C::COMMAND) {
+            complain(&option, &why);
+        }
+    }
+}
+
 impl<C: Of> Args for Given<C> {
     fn augment_args(command: clap::Command) -> clap::Command {
-        command.args(settings::rows(C::COMMAND).map(argument::<C>))
+        let former = FORMER.iter().filter(|(_, commands, _)| commands.contains(&C::COMMAND));
+        command.args(settings::rows(C::COMMAND).map(argument::<C>)).args(former.map(former_argument))
     }
 
     fn augment_args_for_update(command: clap::Command) -> clap::Command {
@@ -72,7 +93,7 @@ impl<C: Of> Args for Given<C> {
 
 impl<C: Of> FromArgMatches for Given<C> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let mut given = Given { settings: Settings::default(), command: PhantomData };
+        let mut given = Given { settings: Box::default(), command: PhantomData };
         given.update_from_arg_matches(matches)?;
         Ok(given)
     }
@@ -99,9 +120,16 @@ fn is_flag(row: &Row) -> bool {
     row.value.is_empty()
 }
 
+/// An option of the past: whoever uses it is told what to write instead.
+fn former_argument((name, _, instead): &(&'static str, &[Command], &'static str)) -> Arg {
+    let tell = UnknownArgumentValueParser::suggest(format!("write `{instead}` instead"));
+    Arg::new(*name).long(*name).hide(true).action(ArgAction::SetTrue).value_parser(tell)
+}
+
 /// A row of the table as an argument of clap.
 fn argument<C: Of>(row: &'static Row) -> Arg {
     let mut arg = Arg::new(row.field).help(row.help).hide(row.group == Group::Hidden);
+    arg = arg.required(row.is_required).global(C::COMMAND.is_above_others());
     if let Some(heading) = row.group.heading() {
         arg = arg.help_heading(heading);
     }
@@ -134,7 +162,7 @@ fn parser(row: &'static Row) -> ValueParser {
     match row.field {
         // With --json, an unknown engine is reported as JSON, so the parser accepts it.
         "engine" => ValueParser::new(Listed(row.choices)),
-        _ if row.value == "OUT" => ValueParser::path_buf(),
+        _ if matches!(row.value, "OUT" | "FILE") => ValueParser::path_buf(),
         _ if !choices.is_empty() => {
             let possible = choices.iter().map(|choice| match choice.help {
                 "" => PossibleValue::new(choice.name),
@@ -180,3 +208,6 @@ pub fn reader_for_robustness(settings: &Settings) -> Reader {
 pub fn is_talkative(settings: &Settings) -> bool {
     !settings.json && !settings.quiet
 }
+
+/// `engines`
+pub type EnginesArgs = Given<ForEngines>;

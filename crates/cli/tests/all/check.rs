@@ -466,6 +466,42 @@ fn options_for_other_engines_are_told() {
     assert_eq!((outcome.status, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
 }
 
+/// An option that another option leaves without effect is named, by every command that has such options.
+#[test]
+fn options_without_effect_are_told() {
+    let files = Files::new(&[("a.fw", "shared x; thread p { x = 1; } finally done: forall x == 1;")]);
+    let program = files.text("a.fw");
+    for (arguments, told) in [
+        (&["check", "--invariants", "--json"][..], "--invariants: means nothing with --json"),
+        (
+            &["robust", "--engine", "cegar", "--jobs", "1"],
+            "--jobs: means nothing to engine cegar, only to auto, explicit",
+        ),
+        (
+            &["fences", "--goal", "robustness", "--property", "done"],
+            "--property: means nothing with --goal robustness",
+        ),
+        (&["show", "--rounds", "2"], "--rounds: means nothing without --extended"),
+    ] {
+        let outcome = run(arguments.iter().copied().chain([program.as_str()]));
+        assert_eq!(
+            (outcome.status, outcome.stderr.trim_end()),
+            (0, &*format!("fencewright: {told}")),
+            "{outcome:?}"
+        );
+    }
+}
+
+#[test]
+fn a_former_option_says_what_to_write_instead() {
+    for command in ["check", "robust", "fences"] {
+        let outcome = run([command, "--no-local-first", "a.fw"]);
+        assert_eq!(outcome.status, 2, "{outcome:?}");
+        assert!(outcome.stderr.contains("tip: write `--reduction none` instead"), "{outcome:?}");
+        assert!(!run([command, "--help"]).stdout.contains("local-first"));
+    }
+}
+
 #[test]
 fn executions_are_counted_where_they_are_explored_one_by_one() {
     let files = Files::new(&[

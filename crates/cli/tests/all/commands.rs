@@ -15,6 +15,22 @@ fn the_same_seed_gives_the_same_execution() {
     assert_eq!(first.stdout, run(["run", "--seed", "7", &files.text("sb.fw")]).stdout);
 }
 
+/// Steps that the translation of C adds are left out unless all steps are asked for.
+#[test]
+fn a_run_of_c_has_the_steps_of_c() {
+    let program = repository("examples/c/peterson.c").to_string_lossy().into_owned();
+    let rows = |more: &[&str]| {
+        let outcome = run([&["run", "--seed", "4"], more, &[&program]].concat());
+        let steps = outcome.stdout.lines().filter(|line| line.contains("while (lock->interested"));
+        steps.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let (shown, all) = (rows(&[]), rows(&["--full"]));
+    assert!(!shown.is_empty() && shown.len() < all.len(), "{shown:#?} {all:#?}");
+    let is_empty = |row: &&String| row.contains("...  in peterson_lock()");
+    assert_eq!(shown.iter().find(is_empty), None);
+    assert!(all.iter().any(|row| row.contains("mutex = ")), "{all:#?}");
+}
+
 #[test]
 fn some_seed_shows_the_violation() {
     let files = sb();

@@ -6,17 +6,6 @@ use fencewright::settings::{Command, reference};
 
 use crate::common::*;
 
-/// The commands whose options are in tables of the manual.
-const COMMANDS: [Command; 7] = [
-    Command::Check,
-    Command::Robust,
-    Command::Fences,
-    Command::Certify,
-    Command::Litmus,
-    Command::Show,
-    Command::Lsp,
-];
-
 fn document(name: &str) -> String {
     std::fs::read_to_string(repository(&format!("docs/{name}"))).expect("the document")
 }
@@ -88,14 +77,14 @@ fn the_option_tables_of_the_manual_are_made_from_the_table_of_options() {
     while let Some((before, after)) = rest.split_once("<!-- options: ") {
         let (name, after) = after.split_once(" -->\n").expect("a marker ends");
         let (_, after) = after.split_once("<!-- end of options -->").expect("a table ends");
-        let command = COMMANDS.into_iter().find(|command| command.name() == name).expect("a command");
+        let command = Command::ALL.into_iter().find(|command| command.name() == name).expect("a command");
         commands.push(command);
         let table = reference(command);
         expected += &format!("{before}<!-- options: {name} -->\n{table}<!-- end of options -->");
         rest = after;
     }
     expected += rest;
-    assert_eq!(commands.len(), COMMANDS.len());
+    assert_eq!(commands.len(), Command::ALL.len());
     match std::env::var_os("UPDATE_DOCS") {
         Some(_) => std::fs::write(repository("docs/cli.md"), expected).expect("it can be written"),
         None => assert!(manual == expected, "docs/cli.md is out of date: run this test with UPDATE_DOCS=1"),

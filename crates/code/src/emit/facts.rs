@@ -5,31 +5,41 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::Rank;
 use fencewright_c::typed::tree::{Step, Type, TypeKind};
-use fencewright_front_end::facts::{Facts, Kind, Memory, Object, Part, Places, Role, Start, Storage};
+use fencewright_front_end::facts::{Facts, Holds, Kind, Memory, Object, Part, Places, Role, Start, Storage};
+use fencewright_text::Sources;
 
-use crate::core::{Core, ObjectId, Origin, Purpose, function_number};
+use crate::core::{Core, Known, ObjectId, Origin, Purpose, function_number};
 use crate::emit::Vocabulary;
 use crate::emit::property::Evidence;
 use crate::flat::{Mark, Program, UNDEFINED};
 use crate::layout::classes::{Class, Layout, Part as PartOf, Placement};
-use crate::nodes::{Nodes, Shape};
+use crate::nodes::{Member, Nodes, Shape};
 
 /// Maximum number of places whose path from their object is recorded.
 const MOST_PATHS: usize = 1 << 16;
+/// The member of the locks in model headers that holds the number of the thread that holds the lock.
+const OWNER: &str = "__owner";
 /// The noun for allocated memory whose type is not a structure.
 const MEMORY: &str = "memory";
 
+/// A program in all its forms.
+#[derive(Clone, Copy)]
+pub(crate) struct Inputs<'a> {
+    pub core: &'a Core,
+    pub nodes: &'a Nodes,
+    pub layout: &'a Layout,
+    pub program: &'a Program,
+    pub sources: &'a Sources,
+}
+
 /// Collects the facts about a program; `threads` are the names of its threads.
 pub(crate) fn facts(
-    core: &Core,
-    nodes: &Nodes,
-    layout: &Layout,
-    program: &Program,
+    Inputs { core, nodes, layout, program, sources }: Inputs<'_>,
     vocabulary: Vocabulary,
     threads: Vec<String>,
     evidence: Evidence,
 ) -> Facts {
-    let Evidence { mistakes, marks, exits, registers, .. } = evidence;
+    let Evidence { mistakes, marks, exits, mut registers, .. } = evidence;
     let (mut freed, mut passed) = (BTreeMap::new(), BTreeMap::new());
     for ((class, mark), arrays) in marks {
         match mark {
@@ -37,8 +47,17 @@ pub(crate) fn facts(
             Mark::Passed => passed.insert(class, arrays),
         };
     }
-    let mut paths = paths(core, nodes, layout);
-    let contents = (0..layout.classes.len()).map(|class| (class, layout.contents(class, core, nodes)));
+    let (mut paths, holders) = paths(core, nodes, layout, sources);
+    for register in registers.values_mut() {
+        if matches!(register.holds, Holds::Place(class, _) if holders[class]) {
+            register.kind = Kind::Holder;
+        }
+    }
+    let contents = |class| match holders[class] {
+        true => Kind::Holder,
+        false => layout.contents(class, core, nodes),
+    };
+    let contents = (0..layout.classes.len()).map(|class| (class, contents(class)));
     let functions = core.functions.iter().enumerate();
     let memory = Memory {
         objects: objects(core, nodes, layout, &threads),
@@ -111,6 +130,7 @@ fn objects(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> V
             Object {
                 name,
                 ty,
+                literal: (object.purpose == Purpose::Literal).then(|| literal(object)),
                 storage,
                 times: layout.placed(id).times,
                 span: object.span,
@@ -120,6 +140,15 @@ fn objects(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> V
             }
         })
         .collect()
+}
+
+/// The text of a string literal, without the 0 at its end.
+fn literal(object: &crate::core::Object) -> String {
+    let bytes = object.initial.iter().filter_map(|(_, known)| match known {
+        Known::Number(byte) => Some(*byte as u8),
+        _ => None,
+    });
+    String::from_utf8_lossy(&bytes.filter(|byte| *byte != 0).collect::<Vec<u8>>()).into_owned()
 }
 
 /// The noun of an object: its name, or the tag of the allocated structure.
@@ -203,8 +232,9 @@ fn roles(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> BTr
     roles
 }
 
-/// For each class, the paths to its places from the objects that contain them.
-fn paths(core: &Core, nodes: &Nodes, layout: &Layout) -> Vec<Vec<String>> {
+/// For each class, the paths to its places from the objects that contain them, and whether its places hold the numbers of threads that hold locks.
+fn paths(core: &Core, nodes: &Nodes, layout: &Layout, sources: &Sources) -> (Vec<Vec<String>>, Vec<bool>) {
+    let mut owners = vec![0; layout.classes.len()];
     let mut paths: Vec<Vec<String>> =
         layout.classes.iter().map(|class| vec![String::new(); class.places.len()]).collect();
     let mut open: Vec<(usize, i64, String)> = Vec::new();
@@ -238,8 +268,16 @@ fn paths(core: &Core, nodes: &Nodes, layout: &Layout) -> Vec<Vec<String>> {
             let start = (number - of.first) * width + base;
             match (part, shape) {
                 (PartOf::Field(field), Some(Shape::Record(record, _))) => {
-                    let name = &nodes.structure(*record).fields[field as usize].name;
-                    let member = if is_anonymous(name) { String::new() } else { format!(".{name}") };
+                    let fields = &nodes.structure(*record).fields;
+                    let Member { name, span, .. } = &fields[field as usize];
+                    let member = match name.strip_prefix("__").filter(|_| sources.is_built_in(span.file)) {
+                        // A lock stands for its holder, and an object of a model header with a single member for that member.
+                        Some(_) if **name == *OWNER || fields.len() == 1 => String::new(),
+                        Some(own) => format!(".{own}"),
+                        None if is_anonymous(name) => String::new(),
+                        None => format!(".{name}"),
+                    };
+                    owners[inner] += usize::from(**name == *OWNER && sources.is_built_in(span.file));
                     open.push((inner, start, format!("{path}{member}")));
                 }
                 (PartOf::Elements, Some(Shape::Array(length, _))) => {
@@ -252,7 +290,9 @@ fn paths(core: &Core, nodes: &Nodes, layout: &Layout) -> Vec<Vec<String>> {
         }
         *place = path;
     }
-    paths
+    let is_holder =
+        |(class, owners): (&Class, usize)| owners > 0 && owners == class.places.iter().flatten().count();
+    (paths, layout.classes.iter().zip(owners).map(is_holder).collect())
 }
 
 fn places(layout: &Layout, class: &Class, paths: Vec<String>) -> Places {

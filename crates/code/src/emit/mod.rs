@@ -1,6 +1,6 @@
 //! From flat code to the syntax tree of `.fw`: declarations of variables, registers and threads, and the property `memory`.
 
-mod facts;
+pub(crate) mod facts;
 pub(crate) mod plain;
 mod property;
 mod statements;
@@ -20,19 +20,13 @@ use crate::emit::property::{Evidence, property};
 use crate::emit::statements::Statements;
 use crate::flat::tidy::Reads;
 use crate::flat::{Program, Step, StepKind, Thread, UNDEFINED};
-use crate::layout::classes::{Class, Layout};
-use crate::nodes::Nodes;
+use crate::layout::classes::Class;
 use crate::statement::each_statement;
 use fencewright_text::Stop;
 
 /// Emits the program as a file, together with facts for reports.
-pub fn file(
-    core: &Core,
-    nodes: &Nodes,
-    layout: &Layout,
-    program: &Program,
-    stop: &Stop<'_>,
-) -> (File, Facts) {
+pub(crate) fn file(inputs: facts::Inputs<'_>, stop: &Stop<'_>) -> (File, Facts) {
+    let facts::Inputs { core, layout, program, .. } = inputs;
     let mut names = Names::default();
     let mut vocabulary = Vocabulary {
         undefined: names.fresh("undefined", "c_", "_"),
@@ -67,7 +61,7 @@ pub fn file(
         let name = build::name(&vocabulary.undefined, Span::default());
         items.insert(0, Item::Const(Const { name, value: build::int(UNDEFINED, Span::default()) }));
     }
-    (File { items }, facts::facts(core, nodes, layout, program, vocabulary, threads, evidence))
+    (File { items }, facts::facts(inputs, vocabulary, threads, evidence))
 }
 
 fn length(length: i64) -> ArraySize {

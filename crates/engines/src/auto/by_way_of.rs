@@ -10,11 +10,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fencewright_certify::{Certificate, Claim, Proof};
-use fencewright_fingerprint::fingerprint;
 use fencewright_program::{MemoryModel, Program, Trace};
 use fencewright_transform::attack::{self, Notion};
 use fencewright_transform::extend::{Conclusion, Extended};
 use fencewright_transform::separated::stores_are_separated;
+use fencewright_verdict::fingerprint::fingerprint;
 
 use super::Auto;
 use crate::check::proof;

@@ -3,10 +3,10 @@
 //! claim `narrowed`.
 
 use fencewright_certify::{Certificate, Claim};
-use fencewright_fingerprint::fingerprint;
 use fencewright_program::replay::ReplayError;
 use fencewright_program::{Program, Property, PropertyKind};
 use fencewright_transform::narrow::narrowed;
+use fencewright_verdict::fingerprint::fingerprint;
 
 use super::by_way_of::{Certificates, claimed, proofs_of};
 use crate::task::{Answer, Early, Listener, Reason, Report, Task};

@@ -12,12 +12,12 @@ use fencewright_engines::explicit::{Explicit, Options, Order, Reduction};
 use fencewright_engines::robust;
 use fencewright_engines::{Checked, Confirm, Limits, Progress, Task, Verdict, check};
 use fencewright_executions::oracle::explore;
-use fencewright_fingerprint::fingerprint;
 use fencewright_lang::load;
 use fencewright_program::{MemoryModel, Program, Property};
 use fencewright_smt::Prover;
 use fencewright_testing::families::family;
 use fencewright_testing::{Random, programs_or, spread};
+use fencewright_verdict::fingerprint::fingerprint;
 
 /// Programs with more states than this are skipped.
 const MOST_STATES: usize = 3_000;

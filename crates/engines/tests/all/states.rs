@@ -12,7 +12,6 @@ use fencewright_certify::{Certificate, Claim, Proof, Rejection, Stop, check as c
 use fencewright_engines::explicit::{Explicit, Options, Reduction};
 use fencewright_engines::{Confirm, Limits, Progress, Task, check};
 use fencewright_executions::oracle::{Reachable, explore};
-use fencewright_fingerprint::fingerprint;
 use fencewright_lang::load;
 use fencewright_program::reference::{Buffered, Refusal};
 use fencewright_program::{
@@ -23,6 +22,7 @@ use fencewright_smt::Prover;
 use fencewright_testing::apart::{keep_apart, lock_sections};
 use fencewright_testing::families::family;
 use fencewright_testing::{Random, Shape, contend, group, program, programs_or, separate, spread};
+use fencewright_verdict::fingerprint::fingerprint;
 
 fn programs(few: u64) -> u64 {
     if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { few * 50 } else { few }

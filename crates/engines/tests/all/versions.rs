@@ -11,11 +11,11 @@ use fencewright_certify::{Certificate, Claim, Proof, Stop, check as certify};
 use fencewright_engines::explicit::{Explicit, Options};
 use fencewright_engines::{Confirm, Limits, Progress, Task, Verdict, check};
 use fencewright_executions::oracle::explore;
-use fencewright_fingerprint::fingerprint;
 use fencewright_lang::load;
 use fencewright_program::{MemoryModel, Program, Property};
 use fencewright_smt::Prover;
 use fencewright_testing::Random;
+use fencewright_verdict::fingerprint::fingerprint;
 
 fn programs(few: u64) -> u64 {
     if std::env::var_os("FENCEWRIGHT_LONG_TESTS").is_some() { few * 50 } else { few }

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use fencewright_certify::states::{Abstraction as Claimed, BufferFields, PackedStates, StateSet, Steps};
 use fencewright_certify::{Certificate, Claim, Proof, Rejection, Stop, check as certify};
 use fencewright_executions::oracle::explore;
-use fencewright_fingerprint::fingerprint;
 use fencewright_lang::load;
 use fencewright_memory::Kept;
 use fencewright_program::{
@@ -18,6 +17,7 @@ use fencewright_program::{
 use fencewright_smt::Prover;
 use fencewright_testing::abstract_buffers::{self as plain, AbstractMachine, Counts};
 use fencewright_testing::{Random, Shape, contend, group, program, programs_or, separate};
+use fencewright_verdict::fingerprint::fingerprint;
 use fencewright_verdict::{Answer, Confirm, Limits, Progress, Task, Token, Verdict, check};
 
 use super::{BufferDomain, Buffers, Options};

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use fencewright_certify::{Certificate, Claim, Rejection, check as certify};
 use fencewright_executions::oracle::explore;
-use fencewright_fingerprint::fingerprint;
 use fencewright_lang::load;
 use fencewright_program::{MemoryModel, State};
 use fencewright_reduce::reduce;
 use fencewright_smt::Prover;
 use fencewright_testing::{Random, Shape, program, programs_or};
 use fencewright_verdict::check::proof;
+use fencewright_verdict::fingerprint::fingerprint;
 
 use super::*;
 

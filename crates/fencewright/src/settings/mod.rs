@@ -20,9 +20,14 @@
 //! # Ok::<(), String>(())
 //! ```
 
+mod command;
+mod idle;
 mod reference;
+#[macro_use]
+mod row;
 #[cfg(test)]
 mod tests;
+mod uses;
 mod values;
 
 use std::collections::BTreeMap;
@@ -30,61 +35,31 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use fencewright_engines::EngineName;
 use fencewright_engines::buffers::BufferDomain;
 use fencewright_engines::domain::DomainName;
-use fencewright_engines::explicit::{self, Order, Reduction};
-use fencewright_engines::lazy::{self, OracleName};
-use fencewright_engines::robust::{self, Search};
-use fencewright_engines::{
-    Confirm, EngineName, EngineOptions, Token, buffers, cegar, contexts, extrapolate, registry,
-};
+use fencewright_engines::explicit::{Order, Reduction};
+use fencewright_engines::extrapolate::Method;
+use fencewright_engines::lazy::OracleName;
+use fencewright_engines::robust::Search;
 use fencewright_fences::Prices;
+use fencewright_generate::random::Numbers;
 use fencewright_memory::Kept;
+use fencewright_reduce::c::Width;
 use fencewright_transform::attack::Notion;
-use fencewright_transform::extend::AttackingStore;
 
-use crate::{
-    Budget, BufferBound, COptions, Error, MemoryModel, NoOverflow, Options, Purpose, Question, Reader, Repair,
-};
+use crate::{BufferBound, MemoryModel, NoOverflow, Purpose};
 
+pub use command::{Command, Group};
+pub use idle::Idle;
 pub use reference::reference;
-pub use values::{Choice, Count, Define, Fixed, Format, Limit, Models, Name, Value};
+pub use row::{Row, known_to, row, rows};
+pub use values::{Choice, Count, Define, Fixed, Format, Limit, Models, Name, Partial, Sizes, Target, Value};
 
-/// A command that has options.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs)]
-pub enum Command {
-    Check,
-    Robust,
-    Fences,
-    Certify,
-    Litmus,
-    Run,
-    Show,
-    Convert,
-    Reduce,
-    Lsp,
-}
-
-use Command::{Certify, Check, Convert, Litmus, Lsp, Reduce, Robust, Run, Show};
-
-impl Command {
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Check => "check",
-            Robust => "robust",
-            Command::Fences => "fences",
-            Certify => "certify",
-            Litmus => "litmus",
-            Run => "run",
-            Show => "show",
-            Convert => "convert",
-            Reduce => "reduce",
-            Lsp => "lsp",
-        }
-    }
-}
+use Command::{
+    Automata, Bakery, Certify, Check, Convert, Engines, Fmt, Generate, Litmus, Lossy, Lsp, Random, Reduce,
+    Robust, Run, Show,
+};
 
 /// The commands that examine programs.
 const ASK: &[Command] = &[Check, Robust, Command::Fences];
@@ -94,210 +69,12 @@ const READ: &[Command] = &[Check, Robust, Command::Fences, Certify, Litmus, Run,
 const READ_OR_SERVE: &[Command] =
     &[Check, Robust, Command::Fences, Certify, Litmus, Run, Show, Convert, Reduce, Lsp];
 
-/// A group of options, with a heading of its own in the help.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Group {
-    /// Options for most users.
-    Main,
-    /// C programs.
-    C,
-    /// Options for output formats and files.
-    Output,
-    /// Options that only some engines use.
-    Engines,
-    /// For experiments with engines.
-    Research,
-    /// Accepted but not shown in the help.
-    Hidden,
-}
-
-impl Group {
-    /// The heading; `None` for the options that come first without one.
-    pub fn heading(self) -> Option<&'static str> {
-        match self {
-            Group::Main | Group::Hidden => None,
-            Group::C => Some("C programs"),
-            Group::Output => Some("Output"),
-            Group::Engines => Some("Options of engines"),
-            Group::Research => Some("Options for research"),
-        }
-    }
-}
-
-/// One option.
-pub struct Row {
-    /// The field of [`Settings`].
-    pub field: &'static str,
-    /// The short name, the long name or both, with their dashes, separated by a bar.
-    names: &'static str,
-    /// The name of the value in the help; empty if the option has none.
-    pub value: &'static str,
-    /// The default value; empty if there is none.
-    pub default: &'static str,
-    /// Whether it may be given more than once.
-    pub is_repeated: bool,
-    /// Whether its values are a list, separated by commas.
-    pub is_list: bool,
-    /// The group under whose heading the help lists the option.
-    pub group: Group,
-    /// The commands that have it.
-    pub commands: &'static [Command],
-    /// The engines that use it; empty if it is not about engines.
-    pub engines: &'static [EngineName],
-    /// The explanation in `--help` and in the manual.
-    pub help: &'static str,
-    /// Further explanations, for the manual only.
-    pub more: &'static str,
-    /// The values to choose from; empty if they cannot be listed.
-    pub choices: fn() -> Vec<Choice>,
-    /// Checks a value; returns the error message if the value is wrong.
-    pub check: fn(&str) -> Result<(), String>,
-}
-
-impl Row {
-    /// The short name, without a dash.
-    pub fn short(&self) -> Option<char> {
-        self.names.split('|').find(|name| !name.starts_with("--"))?.chars().nth(1)
-    }
-
-    /// The long name, without dashes.
-    pub fn long(&self) -> Option<&'static str> {
-        self.names.split('|').find_map(|name| name.strip_prefix("--"))
-    }
-
-    /// The name with its dashes: the long name or, if there is none, the short one.
-    pub fn name(&self) -> String {
-        self.long().map_or_else(|| self.names.to_owned(), |long| format!("--{long}"))
-    }
-}
-
-/// The row of a field of [`Settings`]; panics if there is no such field.
-pub fn row(field: &str) -> &'static Row {
-    TABLE.iter().find(|row| row.field == field).unwrap_or_else(|| panic!("no option is called {field}"))
-}
-
-/// The rows of a command, in the order of the help.
-pub fn rows(command: Command) -> impl Iterator<Item = &'static Row> {
-    TABLE.iter().filter(move |row| row.commands.contains(&command))
-}
-
-/// The options of `check` that this engine uses but not every engine does, with their dashes.
-pub fn known_to(engine: EngineName) -> Vec<String> {
-    rows(Check).filter(|row| row.engines.contains(&engine)).map(Row::name).collect()
-}
-
-/// The type of a field of [`Settings`].
-macro_rules! field {
-    (flag $type:ty) => { bool };
-    (once $type:ty) => { $type };
-    (maybe $type:ty) => { Option<$type> };
-    (many $type:ty) => { Vec<$type> };
-    (list $type:ty) => { Vec<$type> };
-}
-
-/// Assigns a value to a field of [`Settings`].
-macro_rules! store {
-    (flag $type:ty, $field:expr, $text:expr) => {
-        $field = true
-    };
-    (once $type:ty, $field:expr, $text:expr) => {
-        $field = <$type as Value>::read_os($text)?
-    };
-    (maybe $type:ty, $field:expr, $text:expr) => {
-        $field = Some(<$type as Value>::read_os($text)?)
-    };
-    (many $type:ty, $field:expr, $text:expr) => {
-        $field.push(<$type as Value>::read_os($text)?)
-    };
-    (list $type:ty, $field:expr, $text:expr) => {
-        for part in $text.to_string_lossy().split(',') {
-            $field.push(<$type as Value>::read(part)?);
-        }
-    };
-}
-
-/// The value of a field of [`Settings`] before anything is set.
-macro_rules! initial {
-    (flag $type:ty, $default:literal) => {
-        false
-    };
-    (once $type:ty, $default:literal) => {
-        <$type as Value>::read($default).expect("the default can be read")
-    };
-    (maybe $type:ty, $default:literal) => {
-        None
-    };
-    (many $type:ty, $default:literal) => {
-        Vec::new()
-    };
-    (list $type:ty, $default:literal) => {
-        Vec::new()
-    };
-}
-
-macro_rules! is_kind {
-    (many, many) => {
-        true
-    };
-    (list, list) => {
-        true
-    };
-    ($kind:ident, $other:ident) => {
-        false
-    };
-}
-
-macro_rules! options {
-    ($($group:ident { $($field:ident: $kind:ident $type:ty, $names:literal, $value:literal, $default:literal, $commands:expr, $engines:expr, $help:literal $(, $more:literal)?;)* })*) => {
-        /// The value of each option.
-        #[derive(Clone, Debug)]
-        pub struct Settings {
-            $($(#[doc = $help] pub $field: field!($kind $type),)*)*
-            /// The fields that were set, with their texts.
-            given: BTreeMap<&'static str, String>,
-        }
-
-        impl Default for Settings {
-            fn default() -> Self {
-                Settings { $($($field: initial!($kind $type, $default),)*)* given: BTreeMap::new() }
-            }
-        }
-
-        impl Settings {
-            /// Sets the field with this name from a text; an error is the message about the text. For flags, the text is ignored.
-            pub fn set(&mut self, field: &str, text: impl AsRef<OsStr>) -> Result<(), String> {
-                let text = text.as_ref();
-                match field {
-                    $($(stringify!($field) => store!($kind $type, self.$field, text),)*)*
-                    _ => return Err(format!("no option is called {field}")),
-                }
-                let row = row(field);
-                let given = self.given.entry(row.field).or_default();
-                if !given.is_empty() && (row.is_repeated || row.is_list) {
-                    given.push(',');
-                } else {
-                    given.clear();
-                }
-                given.push_str(&text.to_string_lossy());
-                Ok(())
-            }
-        }
-
-        /// All options, in the order of the help.
-        pub static TABLE: &[Row] = &[
-            $($(Row {
-                field: stringify!($field), names: $names, value: $value, default: $default, is_repeated: is_kind!($kind, many), is_list: is_kind!($kind, list), group: Group::$group, commands: $commands, engines: $engines, help: $help,
-                more: concat!($($more)?), choices: <$type as Value>::choices, check: |text| <$type as Value>::read(text).map(drop),
-            },)*)*
-        ];
-    };
-}
-
 use EngineName::{Auto, Buffers, Cegar, Contexts, Explicit, Extrapolate, Lazy};
 
 #[rustfmt::skip]
 options! {
     Main {
+        extended: flag bool, "--extended", "", "", &[Show], &[], "Print, as .fw, the program extended so that it does under SC some of what it does under TSO, as engine lazy does";
         define: many Define, "-D", "NAME=VALUE", "", READ_OR_SERVE, &[], "Set a top-level constant of the program, or define a macro of a C program, may be repeated";
         format: maybe Format, "--format", "FORMAT", "", READ, &[], "The format of the input; otherwise recognised by extension or content";
         timeout: once Limit<Duration>, "--timeout", "TIME", "60s", &[Check, Robust, Command::Fences, Certify, Litmus, Show], &[], "Give up after this time (10s, 500ms, 2m, 1h, none), for each file and model";
@@ -320,6 +97,36 @@ options! {
         no_check_on_save: flag bool, "--no-check-on-save", "", "", &[Lsp], &[], "Check only when asked to, not when a program is saved";
         no_certify: flag bool, "--no-certify", "", "", ASK, &[], "Do not confirm verdicts: neither certificates nor the reference semantics";
         no_z3: flag bool, "--no-z3", "", "", &[Check, Robust, Command::Fences, Show, Lsp], &[], "Never run Z3; otherwise FENCEWRIGHT_Z3, or z3 on the search path, is asked where our own solver gives up";
+        simulated_model: once MemoryModel, "--model", "MODEL", "tso", &[Run], &[], "The memory model";
+        seed: maybe u64, "--seed", "N", "", &[Run], &[], "Makes the same choices again";
+        steps: maybe u64, "--steps", "N", "", &[Run], &[], "Stop after this many steps; 50 without --interactive";
+        interactive: flag bool, "-i|--interactive", "", "", &[Run], &[], "Choose every step yourself";
+        reduced_model: once MemoryModel, "--model", "MODEL", "tso", &[Reduce], &[], "The memory model whose store buffers become variables";
+        sizes: once Sizes, "--k", "K", "1", &[Reduce], &[], "How many stores a buffer holds: in each thread under tso, for each variable under pso, where single variables may differ (2,x=3)", "Under PSO that is for each memory cell; `x=2,y=1` (all others 1), `2,x=3`";
+        per_thread: flag bool, "--per-thread", "", "", &[Reduce], &[], "Count the stores of each thread under pso too";
+        forgetful: maybe Partial, "--buffers", "partial:K", "", &[Reduce], &[], "Buffers of any size: K stores in order (under pso, for each variable), the order of later ones forgotten", "Of the later ones only the newest value is kept";
+        target: once Target, "--to", "LANGUAGE", "fw", &[Reduce], &[], "The language of the result";
+        width: maybe Width, "--width", "BITS", "", &[Reduce], &[], "How many bits the integers of the C program have", "The default is 32.";
+        to: must Format, "--to", "FORMAT", "", &[Convert], &[], "The format to translate into";
+        unformatted: flag bool, "--check", "", "", &[Fmt], &[], "Change nothing, list the files that are not formatted and exit with 1 if there are any";
+        stdout: flag bool, "--stdout", "", "", &[Fmt], &[], "Print the result instead of changing the files";
+        bakery_threads: once usize, "--threads", "N", "2", &[Bakery], &[], "How many threads, from 2 to 64";
+        fences: flag bool, "--fences", "", "", &[Bakery], &[], "With the two fences for each thread that tso needs";
+        automata: once usize, "--automata", "N", "3", &[Automata], &[], "How many automata, at most 16";
+        states: once usize, "--states", "N", "3", &[Automata], &[], "How many states each has, at most 32";
+        letters: once usize, "--letters", "N", "2", &[Automata], &[], "How many letters there are, at most 16";
+        channel_states: once usize, "--states", "N", "4", &[Lossy], &[], "How many states the control has, at most 256";
+        channel_variables: once usize, "--variables", "N", "2", &[Lossy], &[], "How many variables there are, at most 32";
+        channel_letters: once usize, "--letters", "N", "2", &[Lossy], &[], "How many letters there are, at most 32";
+        transitions: once usize, "--transitions", "N", "6", &[Lossy], &[], "How many transitions the control has, at most 1024";
+        variant: once u64, "--seed", "N", "0", &[Automata, Lossy, Random], &[], "Another one for each seed";
+        threads: once usize, "--threads", "N", "2", &[Random], &[], "How many threads, at most 16";
+        length: once usize, "--length", "N", "5", &[Random], &[], "How many statements each thread has, about; at most 200";
+        variables: once usize, "--variables", "N", "2", &[Random], &[], "How many shared variables there are, at most 16";
+        numbers: once Numbers, "--numbers", "DOMAIN", "nat", &[Random], &[], "The data domain";
+        distances: flag bool, "--distances", "", "", &[Random], &[], "With guards like `r + 2 < s`";
+        loops: flag bool, "--loops", "", "", &[Random], &[], "With loops";
+        output: maybe PathBuf, "-o|--output", "FILE", "", &[Convert, Reduce, Generate], &[], "Where to write the result; otherwise to the standard output";
     }
     C {
         folders: many String, "-I", "DIR", "", READ_OR_SERVE, &[], "C: look for included files in this folder too, may be repeated";
@@ -335,9 +142,9 @@ options! {
         sarif: maybe PathBuf, "--sarif", "OUT", "", &[Check], &[], "Write the answers to this file as SARIF 2.1.0, for editors and code hosts", "See [continuous-integration.md](continuous-integration.md).";
         html: maybe PathBuf, "--html", "OUT", "", ASK, &[], "Write the answers to this file as a page for a browser, with executions to step through", "See [report.md](report.md).";
         no_evidence: flag bool, "--no-evidence", "", "", &[Command::Fences], &[], "Do not show for each fence what happens without it";
-        json: flag bool, "--json", "", "", &[Check, Robust, Command::Fences, Certify, Litmus], &[], "Print JSON instead of text", "See [json.md](json.md).";
+        json: flag bool, "--json", "", "", &[Check, Robust, Command::Fences, Certify, Litmus, Engines], &[], "Print JSON instead of text", "See [json.md](json.md).";
         quiet: flag bool, "-q|--quiet", "", "", ASK, &[], "Print the verdicts only: no executions, no notes, no progress";
-        full: flag bool, "--full", "", "", ASK, &[], "Show executions step by step, with all of memory: nothing is folded or left out";
+        full: flag bool, "--full", "", "", &[Check, Robust, Command::Fences, Run], &[], "Show executions step by step, with all of memory: nothing is folded or left out";
     }
     Engines {
         search: once Order, "--search", "ORDER", "bfs", ASK, &[Auto, Explicit, Cegar, Lazy, Buffers], "The order of the search: bfs gives the shortest counterexamples, dfs needs less memory";
@@ -358,7 +165,7 @@ options! {
         oracle: once OracleName, "--oracle", "ORACLE", "robust", &[Check, Show], &[Lazy], "Engine lazy: what chooses the paths along which stores are delayed", "See [lazy.md](lazy.md).";
         keep_store: flag bool, "--keep-store", "", "", &[Check, Show], &[Lazy], "Engine lazy: keep the original store beside the delayed one; then only robust programs are ever `safe`";
         rounds: maybe Count<0, { u32::MAX }>, "--rounds", "N", "", &[Check, Show], &[Lazy], "Engine lazy: give up after N rounds; `show --extended`: how many rounds (1 by default)";
-        method: once extrapolate::Method, "--method", "METHOD", "predicates", &[Check], &[Extrapolate], "Engine extrapolate: what is extrapolated from the proof under SC", "See [extrapolate.md](extrapolate.md).";
+        method: once Method, "--method", "METHOD", "predicates", &[Check], &[Extrapolate], "Engine extrapolate: what is extrapolated from the proof under SC", "See [extrapolate.md](extrapolate.md).";
         emit_boolean: maybe PathBuf, "--emit-boolean", "OUT", "", &[Check], &[Extrapolate], "Engine extrapolate: write the boolean program of the proof to this file; one program and one model at a time";
     }
     Hidden {
@@ -368,165 +175,13 @@ options! {
 }
 
 /// Options that exclude each other.
-pub const CONFLICTS: [(&str, &str); 2] = [("certificate", "all_attacks"), ("no_reuse", "reuse")];
+pub const CONFLICTS: [(&str, &str); 5] = [
+    ("certificate", "all_attacks"),
+    ("no_reuse", "reuse"),
+    ("forgetful", "sizes"),
+    ("forgetful", "per_thread"),
+    ("unformatted", "stdout"),
+];
 
-impl Settings {
-    /// The options that were set, in the order of the table.
-    pub fn given(&self) -> impl Iterator<Item = &'static Row> {
-        TABLE.iter().filter(|row| self.given.contains_key(row.field))
-    }
-
-    /// The options of engines that were set: their long names with their values, which are empty for flags.
-    pub fn of_engines(&self) -> BTreeMap<String, String> {
-        let rows = self.given().filter(|row| !row.engines.is_empty());
-        rows.filter_map(|row| Some((row.long()?.to_owned(), self.given.get(row.field)?.clone()))).collect()
-    }
-
-    /// How programs are read for questions about the selected properties.
-    pub fn reader(&self) -> Reader {
-        let folders = self.folders.clone();
-        let c = COptions {
-            folders,
-            heap: self.heap.map(Count::get),
-            recursion: self.recursion.map(Count::get),
-            no_reuse: self.no_reuse,
-            ..COptions::default()
-        };
-        let defines = self.define.iter().map(|Define(name, value)| (name.clone(), value.clone())).collect();
-        let mut options = Options { defines, c, ..Options::default() };
-        options.ask(&self.property);
-        Reader { options, format: self.format.map(|format| format.0), ..Reader::default() }
-    }
-
-    /// The limits on time and memory, without a token and without the memory meter of the process.
-    pub fn budget(&self) -> Budget {
-        Budget {
-            timeout: self.timeout.get(),
-            memory: self.memory.get(),
-            token: Token::default(),
-            own_solver: self.no_z3,
-            meter: None,
-        }
-    }
-
-    /// The effort for confirming verdicts.
-    pub fn confirm(&self) -> Confirm {
-        if self.no_certify { Confirm::NOTHING } else { Confirm::default() }
-    }
-
-    /// The question under the first memory model; `None` if there is no engine with the given name.
-    pub fn question(&self) -> Option<Question> {
-        let engine = registry().iter().find(|info| info.name.as_str() == self.engine.0)?.name;
-        let question = Question::under(self.model.models()[0])
-            .engine(engine)
-            .options(self.engine_options())
-            .confirm(self.confirm())
-            .budget(self.budget());
-        let question = self.property.iter().fold(question, |question, name| question.property(name));
-        Some(match &self.buffer {
-            Some(bound) => question.buffer(bound.clone()),
-            None => question,
-        })
-    }
-
-    /// The question about fences; an error if several memory models are given.
-    pub fn repair(&self) -> Result<Repair, Error> {
-        let [model] = self.model.models() else {
-            return Err(Error::Setting("model", "fences are found for one memory model at a time".into()));
-        };
-        let engines = EngineOptions { explicit: self.searched(), ..EngineOptions::default() };
-        let question = Question::under(*model).options(engines).confirm(self.confirm()).budget(self.budget());
-        let question = self.property.iter().fold(question, |question, name| question.property(name));
-        let options = fencewright_fences::Options {
-            prices: self.price.unwrap_or_default(),
-            sets: if self.all_sets { MOST_SETS } else { 1 },
-            evidence: !self.no_evidence,
-        };
-        Ok(Repair { question, purpose: self.goal, no_overflow: self.no_overflow, options })
-    }
-
-    /// The options of the question about robustness.
-    pub fn robustness(&self) -> robust::Options {
-        robust::Options {
-            notion: self.notion,
-            all: self.all_attacks,
-            search: self.attack_engine,
-            explicit: self.searched(),
-            confirm: self.confirm(),
-            certificate: self.certificate.is_some(),
-            ..robust::Options::default()
-        }
-    }
-
-    /// The options of all engines.
-    pub fn engine_options(&self) -> EngineOptions {
-        let cegar = self.cegar();
-        EngineOptions {
-            explicit: explicit::Options {
-                symmetry: !self.no_symmetry,
-                certificates: self.certificate.is_some(),
-                ..self.searched()
-            },
-            cegar,
-            buffers: buffers::Options { domain: self.buffer_domain, kept: cegar.kept },
-            lazy: lazy::Options { certificates: self.certificate.is_some(), ..self.delays() },
-            contexts: contexts::Options {
-                contexts: self.contexts.map(Count::get),
-                domain: self.domain,
-                certificates: !self.no_certify,
-            },
-            extrapolate: extrapolate::Options {
-                method: self.method,
-                k: self.k.map_or(1, Count::get),
-                record: None,
-            },
-        }
-    }
-
-    fn cegar(&self) -> cegar::Options {
-        let defaults = cegar::Options::default();
-        cegar::Options {
-            k: self.k.map_or(defaults.k, Count::get),
-            kept: self.kept,
-            summaries: self.summaries,
-            domain: self.domain.unwrap_or(defaults.domain),
-            clip: self.clip.map_or(defaults.clip, |clip| clip.get() as i32),
-            fixed: cegar::Fixed {
-                k: self.fix.contains(&Fixed::K),
-                clip: self.fix.contains(&Fixed::Clip),
-                predicates: self.fix.contains(&Fixed::Predicates),
-            },
-            order: self.search,
-            ..defaults
-        }
-    }
-
-    /// The options of the explicit engine, also when another engine runs it.
-    fn searched(&self) -> explicit::Options {
-        let defaults = explicit::Options::default();
-        let workers = match self.jobs.get() {
-            0 => defaults.workers,
-            jobs => jobs as usize,
-        };
-        explicit::Options {
-            order: self.search,
-            live_variables: !self.no_live,
-            reduction: self.reduction,
-            workers,
-            ..defaults
-        }
-    }
-
-    /// The options of engine `lazy` for delaying stores.
-    pub fn delays(&self) -> lazy::Options {
-        lazy::Options {
-            oracle: self.oracle,
-            store: if self.keep_store { AttackingStore::Kept } else { AttackingStore::Removed },
-            rounds: self.rounds.map(Count::get),
-            certificates: false,
-        }
-    }
-}
-
-/// Maximum number of equally cheap sets of fences that are listed.
-const MOST_SETS: usize = 1_000;
+/// Options of the past with their commands, and what to write instead.
+pub const FORMER: [(&str, &[Command], &str); 1] = [("no-local-first", ASK, "--reduction none")];

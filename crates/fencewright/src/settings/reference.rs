@@ -48,6 +48,7 @@ fn meaning(row: &Row) -> String {
 
 fn default(row: &Row) -> String {
     match row.default {
+        "" if row.is_required => "required".into(),
         "" => String::new(),
         default => format!("`{default}`"),
     }

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn names_are_unique_within_a_command() {
-    for &command in READ_OR_SERVE {
+    for command in Command::ALL {
         let mut names = BTreeSet::new();
         for row in rows(command) {
             let own = [row.short().map(String::from), row.long().map(str::to_owned)];
@@ -62,4 +62,70 @@ fn engines_look_at_the_options_that_their_rows_name() {
     assert_eq!(known(Contexts), "--contexts --domain");
     assert_eq!(known(Extrapolate), "--k --method --emit-boolean");
     assert_eq!(known(Explicit), "--jobs --search --buffer --no-live --reduction --no-symmetry");
+}
+
+#[test]
+fn options_without_effect_are_named() {
+    let idle = |command, given: &[(&str, &str)]| {
+        let mut settings = Settings::default();
+        for (field, text) in given {
+            settings.set(field, text).unwrap_or_else(|why| panic!("{field}: {why}"));
+        }
+        let told = settings.idle(command).into_iter().map(|Idle { option, why }| format!("{option} {why}"));
+        told.collect::<Vec<_>>().join("; ")
+    };
+    for (command, given, told) in [
+        (
+            Check,
+            &[("engine", "cegar"), ("jobs", "2")][..],
+            "--jobs means nothing to engine cegar, only to auto, explicit, lazy, buffers",
+        ),
+        (
+            Robust,
+            &[("attack_engine", "cegar"), ("jobs", "2")],
+            "--jobs means nothing to engine cegar, only to auto, explicit",
+        ),
+        (Robust, &[("attack_engine", "cegar"), ("search", "dfs")], ""),
+        (
+            Check,
+            &[("engine", "cegar"), ("domain", "order"), ("clip", "2")],
+            "--clip means nothing with --domain order",
+        ),
+        (Check, &[("engine", "cegar"), ("clip", "2")], ""),
+        (Check, &[("engine", "cegar"), ("buffer", "2"), ("k", "2")], "--k means nothing with --buffer 2"),
+        (Check, &[("buffer", "2"), ("k", "2")], ""),
+        (Check, &[("invariants", ""), ("json", "")], "--invariants means nothing with --json"),
+        (
+            Show,
+            &[("rounds", "2"), ("no_z3", "")],
+            "--no-z3 means nothing without --extended; --rounds means nothing without --extended",
+        ),
+        (Show, &[("rounds", "2"), ("extended", "")], ""),
+        (
+            Command::Fences,
+            &[("audit", ""), ("write", ""), ("no_live", "")],
+            "--write means nothing with --audit",
+        ),
+        (
+            Command::Fences,
+            &[("goal", "triangular"), ("property", "p")],
+            "--property means nothing with --goal triangular",
+        ),
+        (Command::Fences, &[("property", "p")], ""),
+    ] {
+        let idle = idle(command, given);
+        assert_eq!(idle.split("; ").collect::<BTreeSet<_>>(), told.split("; ").collect(), "{given:?}");
+    }
+}
+
+#[test]
+fn rules_name_options_of_their_commands() {
+    for rule in &super::idle::RULES {
+        for field in rule.idle.iter().chain([&rule.field]) {
+            assert!(row(field).commands.contains(&rule.command), "{field}");
+        }
+    }
+    for (_, commands, _) in FORMER {
+        assert!(!commands.is_empty());
+    }
 }

@@ -1,5 +1,8 @@
 //! The types of options, and how their values are written.
 
+#[cfg(test)]
+mod tests;
+
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,9 +15,11 @@ use fencewright_engines::lazy::OracleName;
 use fencewright_engines::robust::Search;
 use fencewright_engines::{EngineOptions, registry};
 use fencewright_fences::Prices;
+use fencewright_generate::random::Numbers;
 use fencewright_lang::{FrontEnd, front_end};
 use fencewright_memory::Kept;
 use fencewright_program::MemoryModel;
+use fencewright_reduce::c::Width;
 use fencewright_transform::attack::Notion;
 
 use crate::{BufferBound, NoOverflow, Purpose};
@@ -44,97 +49,99 @@ pub trait Value: Sized {
     }
 }
 
-/// Implements [`Value`] for a type with few values: each with its notation and its help.
+/// Implements [`Value`] for types with few values: each value with its notation and its help.
 macro_rules! choices {
-    ($type:ty { $($name:literal => $value:expr, $help:literal;)* }) => {
-        impl Value for $type {
-            fn read(text: &str) -> Result<Self, String> {
-                match text {
-                    $($name => Ok($value),)*
-                    _ => Err(format!("expected one of {}", [$($name),*].join(", "))),
+    ($($type:ident { $($name:literal $variant:ident $help:literal)* })*) => {
+        $(
+            impl Value for $type {
+                fn read(text: &str) -> Result<Self, String> {
+                    match text {
+                        $($name => Ok($type::$variant),)*
+                        _ => Err(format!("expected one of {}", [$($name),*].join(", "))),
+                    }
+                }
+
+                fn choices() -> Vec<Choice> {
+                    vec![$(Choice { name: $name, help: $help }),*]
                 }
             }
-
-            fn choices() -> Vec<Choice> {
-                vec![$(Choice { name: $name, help: $help }),*]
-            }
-        }
+        )*
     };
 }
 
-choices!(MemoryModel {
-    "sc" => MemoryModel::Sc, "";
-    "tso" => MemoryModel::Tso, "";
-    "pso" => MemoryModel::Pso, "";
-});
+choices! {
+    MemoryModel { "sc" Sc "" "tso" Tso "" "pso" Pso "" }
+    Order { "bfs" BreadthFirst "" "dfs" DepthFirst "" }
+    Kept { "oldest" Oldest "" "newest" Newest "" }
+    Target { "fw" Fw "" "c" C "" }
+    Width { "32" Bits32 "" "64" Bits64 "" }
+    Numbers { "nat" Nat "Natural numbers" "int" Int "Integers" "real" Real "Reals" }
+    Purpose {
+        "safety" Safety "The properties of the program hold"
+        "robustness" Robustness "Every execution looks like one under SC"
+        "triangular" Triangular "No triangular race"
+    }
+    Notion {
+        "happens-before" HappensBefore "Every execution has the happens-before relation of one under SC"
+        "triangular" Triangular "No triangular race"
+    }
+    Search {
+        "auto" Auto "Explicit first, then both side by side"
+        "explicit" Explicit "Explicit states"
+        "cegar" Cegar "Abstraction, for unbounded integers"
+    }
+    Reduction {
+        "suited" Suited "`local` where there are at most two threads, `persistent` where there are more"
+        "none" None "None: every interleaving is explored"
+        "ample" Ample "Steps of one thread where no other thread can disturb them"
+        "local" Local "Local events first: a thread goes on until others can see what it does"
+        "persistent" Persistent "Steps of a group of threads that nobody outside can disturb"
+        "sleep" Sleep "The same, without steps that were taken already in another order: fewer transitions"
+        "cartesian" Cartesian "Each thread runs until its steps may depend on those of others; states in between are not stored"
+        "dynamic" Dynamic "One execution of each trace, and no states are stored: for programs whose executions all end"
+    }
+    DomainName {
+        "zones" Zones "Bounds on differences"
+        "predicates" Predicates "Predicates from interpolants"
+        "order" Order "How values compare: exact for programs that only copy, choose and compare them"
+        "concrete" Concrete "One value for each cell: exact, with any arithmetic, but every `*` needs a range"
+    }
+    Fixed {
+        "k" K "How many stores are kept in order"
+        "clip" Clip "The clip constant of zones"
+        "predicates" Predicates "The predicates"
+    }
+    OracleName {
+        "robust" Robust "Robustness: where delaying a store can be seen"
+        "enumerate" Enumerate "Every path from a store to a load, the shortest first"
+    }
+    Method {
+        "predicates" Predicates "Its predicates; cubes of them are searched"
+        "cubes" Cubes "Its predicates and cubes; no others are searched"
+    }
+}
 
-choices!(Models {
-    "sc" => Models::One(MemoryModel::Sc), "";
-    "tso" => Models::One(MemoryModel::Tso), "";
-    "pso" => Models::One(MemoryModel::Pso), "";
-    "all" => Models::All, "";
-});
+impl Value for Models {
+    fn read(text: &str) -> Result<Self, String> {
+        match text {
+            "all" => Ok(Models::All),
+            _ => MemoryModel::read(text).map(Models::One).map_err(|expected| expected + ", all"),
+        }
+    }
 
-choices!(Purpose {
-    "safety" => Purpose::Safety, "The properties of the program hold";
-    "robustness" => Purpose::Robustness, "Every execution looks like one under SC";
-    "triangular" => Purpose::Triangular, "No triangular race";
-});
+    fn choices() -> Vec<Choice> {
+        MemoryModel::choices().into_iter().chain([Choice { name: "all", help: "" }]).collect()
+    }
+}
 
-choices!(Notion {
-    "happens-before" => Notion::HappensBefore, "Every execution has the happens-before relation of one under SC";
-    "triangular" => Notion::Triangular, "No triangular race";
-});
-
-choices!(Search {
-    "auto" => Search::Auto, "Explicit first, then both side by side";
-    "explicit" => Search::Explicit, "Explicit states";
-    "cegar" => Search::Cegar, "Abstraction, for unbounded integers";
-});
-
-choices!(Order {
-    "bfs" => Order::BreadthFirst, "";
-    "dfs" => Order::DepthFirst, "";
-});
-
-choices!(Reduction {
-    "suited" => Reduction::Suited, "`local` where there are at most two threads, `persistent` where there are more";
-    "none" => Reduction::None, "None: every interleaving is explored";
-    "ample" => Reduction::Ample, "Steps of one thread where no other thread can disturb them";
-    "local" => Reduction::Local, "Local events first: a thread goes on until others can see what it does";
-    "persistent" => Reduction::Persistent, "Steps of a group of threads that nobody outside can disturb";
-    "sleep" => Reduction::Sleep, "The same, without steps that were taken already in another order: fewer transitions";
-    "cartesian" => Reduction::Cartesian, "Each thread runs until its steps may depend on those of others; states in between are not stored";
-    "dynamic" => Reduction::Dynamic, "One execution of each trace, and no states are stored: for programs whose executions all end";
-});
-
-choices!(Kept {
-    "oldest" => Kept::Oldest, "";
-    "newest" => Kept::Newest, "";
-});
-
-choices!(DomainName {
-    "zones" => DomainName::Zones, "Bounds on differences";
-    "predicates" => DomainName::Predicates, "Predicates from interpolants";
-    "order" => DomainName::Order, "How values compare: exact for programs that only copy, choose and compare them";
-    "concrete" => DomainName::Concrete, "One value for each cell: exact, with any arithmetic, but every `*` needs a range";
-});
-
-choices!(Fixed {
-    "k" => Fixed::K, "How many stores are kept in order";
-    "clip" => Fixed::Clip, "The clip constant of zones";
-    "predicates" => Fixed::Predicates, "The predicates";
-});
-
-choices!(OracleName {
-    "robust" => OracleName::Robust, "Robustness: where delaying a store can be seen";
-    "enumerate" => OracleName::Enumerate, "Every path from a store to a load, the shortest first";
-});
-
-choices!(Method {
-    "predicates" => Method::Predicates, "Its predicates; cubes of them are searched";
-    "cubes" => Method::Cubes, "Its predicates and cubes; no others are searched";
-});
+/// The language of a reduced program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The language .fw.
+    Fw,
+    /// C.
+    C,
+}
 
 /// One memory model, or all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -325,6 +332,49 @@ impl Value for BufferDomain {
     }
 }
 
+/// `partial:K`: the number of stores that are kept in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Partial(pub u32);
+
+impl Value for Partial {
+    fn read(text: &str) -> Result<Self, String> {
+        let k = text.strip_prefix("partial:").and_then(digits);
+        k.map(Partial).ok_or_else(|| "expected partial:K".into())
+    }
+}
+
+/// A number without a sign.
+fn digits(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|_| text.chars().all(|c| c.is_ascii_digit()))
+}
+
+/// Capacities of store buffers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// The capacity for all variables that `single` does not name.
+    pub all: u32,
+    /// The capacities for single variables.
+    pub single: Vec<(String, u32)>,
+}
+
+impl Value for Sizes {
+    /// `2`, `x=2,y=1`, `2,x=3`; variables that are not named have 1 unless a number without a name gives another size.
+    fn read(text: &str) -> Result<Self, String> {
+        let mut sizes = Sizes { all: 1, single: Vec::new() };
+        for (n, part) in text.split(',').enumerate() {
+            let (name, number) =
+                part.split_once('=').map_or((None, part), |(name, k)| (Some(name.trim()), k));
+            let k = digits(number.trim()).ok_or("expected numbers of stores, as in 2, x=2,y=1 or 2,x=3")?;
+            match name {
+                Some(name) => sizes.single.push((name.to_string(), k)),
+                None if n == 0 => sizes.all = k,
+                None => return Err("the number for all other variables comes first, and only once".into()),
+            }
+        }
+        Ok(sizes)
+    }
+}
+
 /// Maximum bound on buffers: certificates are checked for buffers up to this size.
 const MOST_STORES: u8 = 64;
 
@@ -374,6 +424,18 @@ impl Value for String {
     }
 }
 
+impl Value for u64 {
+    fn read(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|error| format!("{error}"))
+    }
+}
+
+impl Value for usize {
+    fn read(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|error| format!("{error}"))
+    }
+}
+
 impl Value for PathBuf {
     fn read(text: &str) -> Result<Self, String> {
         Ok(text.into())
@@ -388,68 +450,5 @@ impl Value for PathBuf {
 impl Value for bool {
     fn read(_: &str) -> Result<Self, String> {
         Ok(true)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times() {
-        let check =
-            |text, expected| assert_eq!(Limit::<Duration>::read(text), Ok(Limit::AtMost(expected)), "{text}");
-        check("10s", Duration::from_secs(10));
-        check("10", Duration::from_secs(10));
-        check("0.5", Duration::from_millis(500));
-        check("500ms", Duration::from_millis(500));
-        check("2m", Duration::from_secs(120));
-        check("1h", Duration::from_secs(3600));
-        check("0", Duration::ZERO);
-        assert_eq!(Limit::<Duration>::read("none"), Ok(Limit::Unlimited));
-        for wrong in ["", "s", "-1s", "1x", "1.2.3", "inf", "nan", "99999999999999999999999h"] {
-            assert!(Limit::<Duration>::read(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn sizes() {
-        let check =
-            |text, expected| assert_eq!(Limit::<u64>::read(text), Ok(Limit::AtMost(expected)), "{text}");
-        check("512M", 512 << 20);
-        check("2G", 2 << 30);
-        check("2GiB", 2 << 30);
-        check("1.5gb", 3 << 29);
-        check("4096", 4096);
-        check("4096B", 4096);
-        check("1K", 1024);
-        check("1T", 1 << 40);
-        assert_eq!(Limit::<u64>::read("none"), Ok(Limit::Unlimited));
-        for wrong in ["", "G", "-1G", "1X", "1iB", "99999999999999T"] {
-            assert!(Limit::<u64>::read(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn abstractions() {
-        assert_eq!(BufferDomain::read("set"), Ok(BufferDomain::Set));
-        assert_eq!(BufferDomain::read("multiset"), Ok(BufferDomain::Multiset));
-        assert_eq!(BufferDomain::read("partial:0"), Ok(BufferDomain::Partial(0)));
-        assert_eq!(BufferDomain::read("partial:64"), Ok(BufferDomain::Partial(64)));
-        for wrong in ["", "sets", "partial", "partial:", "partial:-1", "partial:65", "partial:x"] {
-            assert!(BufferDomain::read(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn constants() {
-        let check = |text, value: Option<&str>| {
-            assert_eq!(Define::read(text), Ok(Define("N".to_string(), value.map(str::to_string))), "{text}");
-        };
-        check("N=4", Some("4"));
-        check("N = -4", Some("-4"));
-        check("N", None);
-        check("N=", Some(""));
-        assert!(Define::read("=4").is_err() && Define::read("").is_err());
     }
 }

@@ -7,7 +7,7 @@ use fencewright_program::{Action, BinaryOp, Bounds, Expr, Fault, Op, Range, Regi
 use fencewright_text::Diagnostic;
 
 use super::expression::{Before, Pure};
-use super::graph::Node;
+use super::graph::{Gap, Node};
 use super::thread::ThreadLowering;
 use crate::ast::{self, ExprKind, Place};
 
@@ -133,9 +133,7 @@ impl<'a> ThreadLowering<'a, '_> {
         &mut self,
         target: Target,
         mut before: Vec<Before<'a>>,
-        at: Option<Node>,
-        next: Node,
-        span: Span,
+        Gap { at, next, span }: Gap,
         op: impl Fn(RegisterId) -> Op,
     ) -> Result<Node> {
         let (array, index) = match target {

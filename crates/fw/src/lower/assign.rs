@@ -5,32 +5,26 @@ use fencewright_text::Diagnostic;
 
 use super::array::Target;
 use super::expression::{Before, Pure};
-use super::graph::Node;
+use super::graph::{Gap, Node};
 use super::thread::{ThreadLowering, Within};
 use crate::ast::{self, Place};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
 impl<'a> ThreadLowering<'a, '_> {
-    pub fn assign(
-        &mut self,
-        place: &'a Place,
-        value: &'a ast::Expr,
-        at: Option<Node>,
-        next: Node,
-        span: Span,
-    ) -> Result<Node> {
+    pub fn assign(&mut self, place: &'a Place, value: &'a ast::Expr, gap: Gap) -> Result<Node> {
+        let Gap { at, next, span } = gap;
         let mut before = Vec::new();
         match self.local(&place.name.text) {
             Some(binding) => {
                 let target = self.target(place, binding, &mut before)?;
                 if let Target::Register(register) = target {
-                    return self.assign_register(register, value, at, next, span);
+                    return self.assign_register(register, value, gap);
                 }
                 let value = self.flatten(value, &mut before)?;
                 let wraps = self.types.get(&target.first()).copied();
                 let value = self.fitted(value, wraps, &before);
-                self.write_element(target, before, at, next, span, |r| Op::Assign(r, value.clone()))
+                self.write_element(target, before, gap, |r| Op::Assign(r, value.clone()))
             }
             None => {
                 if self.constants.get(&place.name.text).is_some() {
@@ -51,14 +45,8 @@ impl<'a> ThreadLowering<'a, '_> {
     }
 
     /// `r = value`, without a temporary if the value is a single load, read-modify-write operation or call.
-    pub fn assign_register(
-        &mut self,
-        register: RegisterId,
-        value: &'a ast::Expr,
-        at: Option<Node>,
-        next: Node,
-        span: Span,
-    ) -> Result<Node> {
+    pub fn assign_register(&mut self, register: RegisterId, value: &'a ast::Expr, gap: Gap) -> Result<Node> {
+        let Gap { at, next, span } = gap;
         let mut before = Vec::new();
         let pure = self.flatten(value, &mut before)?;
         let wraps = self.types.get(&register).copied();
@@ -84,14 +72,8 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    pub fn havoc(
-        &mut self,
-        place: &'a Place,
-        range: Option<&ast::RangeExpr>,
-        at: Option<Node>,
-        next: Node,
-        span: Span,
-    ) -> Result<Node> {
+    pub fn havoc(&mut self, place: &'a Place, range: Option<&ast::RangeExpr>, gap: Gap) -> Result<Node> {
+        let Gap { at, next, span } = gap;
         let range = range.map(|r| self.constants.nonempty_range(r)).transpose()?;
         let mut before = Vec::new();
         if let Some(binding) = self.local(&place.name.text) {
@@ -99,7 +81,7 @@ impl<'a> ThreadLowering<'a, '_> {
             let wraps = self.types.get(&target.first()).copied();
             let range = self.fitted_range(range, wraps, span)?;
             let range = range.or(self.registers[target.first().index()].range);
-            return self.write_element(target, before, at, next, span, |r| Op::Havoc(r, range));
+            return self.write_element(target, before, gap, |r| Op::Havoc(r, range));
         }
         let address = self.address(place, &mut before)?;
         let range = self.fitted_range(range, self.type_of(&address), span)?;
@@ -113,14 +95,8 @@ impl<'a> ThreadLowering<'a, '_> {
     }
 
     /// `lock m` and `unlock m`: an atomic step on a memory cell that holds the number of the thread that has locked the mutex, or 0.
-    pub fn mutex(
-        &mut self,
-        mutex: &'a Place,
-        takes: bool,
-        at: Option<Node>,
-        next: Node,
-        span: Span,
-    ) -> Result<Node> {
+    pub fn mutex(&mut self, mutex: &'a Place, takes: bool, gap: Gap) -> Result<Node> {
+        let Gap { at, next, span } = gap;
         let mut before = Vec::new();
         let address = self.mutex_address(mutex, &mut before)?;
         let (holder, own) = (self.temporary(), self.number());

@@ -13,7 +13,7 @@ use fencewright_text::Diagnostic;
 
 use super::array::Binding;
 use super::expression::{Before, Pure};
-use super::graph::Node;
+use super::graph::{Gap, Node};
 use super::nearest;
 use super::scope::LocalConstants;
 use super::thread::{MOST_NODES, TOO_LARGE, ThreadLowering};
@@ -218,11 +218,11 @@ impl<'a> ThreadLowering<'a, '_> {
                 Err(Diagnostic::new(span, message))
             }
             (None, _) => Ok(self.jump(at, exit, span)),
-            (Some(value), Some(result)) => self.assign_register(result, value, at, exit, span),
+            (Some(value), Some(result)) => self.assign_register(result, value, Gap { at, next: exit, span }),
             (Some(value), None) => {
                 // The result is not used, but its computation still takes place.
                 let result = self.temporary();
-                self.assign_register(result, value, at, exit, span)
+                self.assign_register(result, value, Gap { at, next: exit, span })
             }
         }
     }

@@ -8,7 +8,7 @@ use fencewright_text::Diagnostic;
 
 use super::array::Binding;
 use super::call::Argument;
-use super::graph::Node;
+use super::graph::{Gap, Node};
 use super::thread::ThreadLowering;
 use crate::ast::{self, ExprKind, Name, Place};
 
@@ -204,8 +204,9 @@ impl<'a> ThreadLowering<'a, '_> {
                     let ExprKind::If(condition, then, otherwise) = &e.kind else {
                         unreachable!("only conditional expressions are choices")
                     };
-                    let then = self.assign_register(register, then, None, node, then.span)?;
-                    let otherwise = self.assign_register(register, otherwise, None, node, otherwise.span)?;
+                    let gap = |span| Gap { at: None, next: node, span };
+                    let then = self.assign_register(register, then, gap(then.span))?;
+                    let otherwise = self.assign_register(register, otherwise, gap(otherwise.span))?;
                     self.condition(condition, at, Some(then), Some(otherwise))?
                 }
                 Before::Call(register, procedure, arguments, span) => {

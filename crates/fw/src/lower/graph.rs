@@ -11,6 +11,15 @@ use fencewright_program::{Action, CallId, Edge, LocationId, Op, Register, Span, 
 /// A location during construction.
 pub type Node = LocationId;
 
+/// A place for the steps of a statement: they start at `at`, or at a new node, and lead to `next`.
+#[derive(Clone, Copy)]
+pub struct Gap {
+    pub at: Option<Node>,
+    pub next: Node,
+    /// The span of the statement.
+    pub span: Span,
+}
+
 /// Edges of the builder. They carry no origins, because their spans tell where they come from.
 pub type Edges = Vec<(Edge, ())>;
 

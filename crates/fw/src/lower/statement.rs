@@ -3,7 +3,7 @@
 use fencewright_program::{Action, Fault, Op, Span};
 use fencewright_text::Diagnostic;
 
-use super::graph::Node;
+use super::graph::{Gap, Node};
 use super::nearest;
 use super::thread::{MOST_NODES, TOO_LARGE, ThreadLowering, Within, is_declaration};
 use crate::ast::{self, Block, Name, Statement, StatementKind};
@@ -21,12 +21,13 @@ impl<'a> ThreadLowering<'a, '_> {
         if self.within != Within::Steps {
             self.check_atomic(statement)?;
         }
+        let gap = Gap { at, next, span };
         let simple = |this: &mut Self, action| Ok(this.graph.arc(at, next, action, span));
         match &statement.kind {
             StatementKind::Empty | StatementKind::Const(_) => Ok(self.graph.join(at, next, span)),
             StatementKind::Var(_) => self.declaration(at, next, span),
-            StatementKind::Assign(place, value) => self.assign(place, value, at, next, span),
-            StatementKind::Havoc(place, range) => self.havoc(place, range.as_ref(), at, next, span),
+            StatementKind::Assign(place, value) => self.assign(place, value, gap),
+            StatementKind::Havoc(place, range) => self.havoc(place, range.as_ref(), gap),
             StatementKind::Expr(ast::Expr { kind: ast::ExprKind::Call(name, arguments), .. }) => {
                 let mut before = Vec::new();
                 let (procedure, arguments) = self.call_arguments(name, arguments, &mut before)?;
@@ -38,8 +39,8 @@ impl<'a> ThreadLowering<'a, '_> {
             StatementKind::StoreFence => simple(self, Action::StoreFence),
             StatementKind::Lock(None) => simple(self, Action::Lock),
             StatementKind::Unlock(None) => simple(self, Action::Unlock),
-            StatementKind::Lock(Some(mutex)) => self.mutex(mutex, true, at, next, span),
-            StatementKind::Unlock(Some(mutex)) => self.mutex(mutex, false, at, next, span),
+            StatementKind::Lock(Some(mutex)) => self.mutex(mutex, true, gap),
+            StatementKind::Unlock(Some(mutex)) => self.mutex(mutex, false, gap),
             StatementKind::Atomic(body) => self.atomic(body, true, at, next, span),
             StatementKind::Snapshot(body) => self.atomic(body, false, at, next, span),
             StatementKind::Assume(e) => self.condition(e, at, Some(next), None),

@@ -13,6 +13,8 @@ use fencewright_testing::{Random, Shape, program as random_program};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
+use crate::imports;
+
 const STATE_LIMIT: usize = 100_000;
 
 fn program(text: &str) -> Program {
@@ -159,17 +161,11 @@ fn litmus_has_the_width_that_it_needs() {
     );
 }
 
-fn check_error(result: Result<String, Vec<Diagnostic>>, message: &str, text: &str, place: &str) {
-    let error = result.expect_err(text).remove(0);
-    let at = &text[error.span.range()];
-    assert_eq!((error.message.as_str(), at), (message, place), "{text}");
-}
-
 #[test]
 fn inexpressible_constructs_are_errors_for_trencher() {
     let check = |text: &str, what: &str, place: &str| {
         let message = format!("the trencher format cannot say {what}");
-        check_error(export::trencher(&program(text)), &message, text, place);
+        imports::check_error(export::trencher(&program(text)), &message, text, place);
     };
     check("shared x = 1; thread p { x = 2; }", "that `x` does not start with 0", "x = 1");
     check("shared x; thread p { var r; r = r / 2; }", "the operator `/`", "r = r / 2;");
@@ -194,7 +190,7 @@ fn inexpressible_constructs_are_errors_for_trencher() {
 #[test]
 fn inexpressible_constructs_are_errors_for_memorax() {
     let check = |text: &str, what: &str, place: &str| {
-        check_error(
+        imports::check_error(
             export::rmm(&program(text)),
             &format!("the memorax format cannot say {what}"),
             text,
@@ -213,13 +209,18 @@ fn inexpressible_constructs_are_errors_for_memorax() {
         "r = r * 2;",
     );
     check("shared x = * in 0..2; thread p { a: x = 5; } forbid p@a;", "how `x` starts", "x = * in 0..2");
-    check_error(export::rmm(&program("thread p { skip; }")), "a memorax program needs a `forbid`", "", "");
+    imports::check_error(
+        export::rmm(&program("thread p { skip; }")),
+        "a memorax program needs a `forbid`",
+        "",
+        "",
+    );
 }
 
 #[test]
 fn inexpressible_constructs_are_errors_for_litmus() {
     let check = |text: &str, what: &str, place: &str| {
-        check_error(
+        imports::check_error(
             export::litmus(&program(text), "t"),
             &format!("the litmus format cannot say {what}"),
             text,
@@ -236,7 +237,7 @@ fn inexpressible_constructs_are_errors_for_litmus() {
     check("shared a[2]; thread p { var r; a[r] = 1; } finally exists true;", "a computed index", "a[r] = 1;");
     check("thread p { var r; a: r = 1; } forbid p@a;", "a property of all states", "forbid p@a;");
     let message = |text: &str, message: &str| {
-        check_error(export::litmus(&program(text), "t"), message, "", "");
+        imports::check_error(export::litmus(&program(text), "t"), message, "", "");
     };
     message("thread p { skip; }", "a litmus test needs a `finally` property");
     message("shared x; finally exists x == 0;", "the litmus format cannot say a program without threads");
@@ -250,7 +251,7 @@ fn inexpressible_constructs_are_errors_for_litmus() {
 fn memorax_needs_threads() {
     let text = "shared x; forbid true;";
     let message = "the memorax format cannot say a program without threads";
-    check_error(export::rmm(&program(text)), message, "", "");
+    imports::check_error(export::rmm(&program(text)), message, "", "");
 }
 
 /// Small programs with numbers of all sizes, as text.

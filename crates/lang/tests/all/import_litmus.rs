@@ -1,13 +1,12 @@
 //! The import of litmus tests.
 
-use fencewright_lang::{fw, import};
+use fencewright_lang::import;
 
-/// Checks that the import of `test` is the same program as `expected`.
-fn check(test: &str, expected: &str) {
-    let imported = import::litmus(test).unwrap_or_else(|e| panic!("{e:?}\n{test}"));
-    let (expected, errors) = fw::parse(expected);
-    assert_eq!(errors, []);
-    assert_eq!(fw::print(&imported.file), fw::print(&expected), "{test}");
+use crate::imports;
+
+/// Checks that the import of `text` is the same program as `expected`.
+fn check(text: &str, expected: &str) {
+    imports::check(import::litmus(text), text, expected);
 }
 
 /// Checks the declarations and the body of a thread with these rows.
@@ -29,10 +28,8 @@ fn check_condition(condition: &str, expected: &str) {
 }
 
 /// Checks that the import fails with this message, at this part of the text.
-fn check_error(test: &str, message: &str, place: &str) {
-    let error = import::litmus(test).expect_err(test).remove(0);
-    let at = &test[error.span.range()];
-    assert_eq!((error.message.as_str(), at), (message, place), "{test}");
+fn check_error(text: &str, message: &str, place: &str) {
+    imports::check_error(import::litmus(text), message, text, place);
 }
 
 fn check_code_error(rows: &str, message: &str, place: &str) {

@@ -1,13 +1,12 @@
 //! The import of memorax programs.
 
-use fencewright_lang::{fw, import};
+use fencewright_lang::import;
 
-/// Checks that the import of `rmm` is the same program as `expected`.
-fn check(rmm: &str, expected: &str) {
-    let imported = import::rmm(rmm).unwrap_or_else(|e| panic!("{e:?}\n{rmm}"));
-    let (expected, errors) = fw::parse(expected);
-    assert_eq!(errors, []);
-    assert_eq!(fw::print(&imported.file), fw::print(&expected), "{rmm}");
+use crate::imports;
+
+/// Checks that the import of `text` is the same program as `expected`.
+fn check(text: &str, expected: &str) {
+    imports::check(import::rmm(text), text, expected);
 }
 
 /// Checks that a process with this text becomes a thread with this body.
@@ -21,10 +20,8 @@ fn check_text(text: &str, body: &str) {
 }
 
 /// Checks that the import fails with this message, at this part of the text.
-fn check_error(rmm: &str, message: &str, place: &str) {
-    let error = import::rmm(rmm).expect_err(rmm).remove(0);
-    let at = &rmm[error.span.range()];
-    assert_eq!((error.message.as_str(), at), (message, place), "{rmm}");
+fn check_error(text: &str, message: &str, place: &str) {
+    imports::check_error(import::rmm(text), message, text, place);
 }
 
 fn check_text_error(text: &str, message: &str, place: &str) {

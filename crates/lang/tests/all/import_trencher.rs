@@ -2,12 +2,11 @@
 
 use fencewright_lang::{fw, import};
 
-/// Checks that the import of `automata` is the same program as `expected`.
-fn check(automata: &str, expected: &str) {
-    let imported = import::trencher(automata).unwrap_or_else(|e| panic!("{e:?}\n{automata}"));
-    let (expected, errors) = fw::parse(expected);
-    assert_eq!(errors, []);
-    assert_eq!(fw::print(&imported.file), fw::print(&expected), "{automata}");
+use crate::imports;
+
+/// Checks that the import of `text` is the same program as `expected`.
+fn check(text: &str, expected: &str) {
+    imports::check(import::trencher(text), text, expected);
 }
 
 /// Checks the statement that a transition becomes.
@@ -19,10 +18,8 @@ fn check_step(instruction: &str, declarations: &str, registers: &str, statement:
 }
 
 /// Checks that the import fails with this message, at this part of the text.
-fn check_error(automata: &str, message: &str, place: &str) {
-    let error = import::trencher(automata).expect_err(automata).remove(0);
-    let at = &automata[error.span.range()];
-    assert_eq!((error.message.as_str(), at), (message, place), "{automata}");
+fn check_error(text: &str, message: &str, place: &str) {
+    imports::check_error(import::trencher(text), message, text, place);
 }
 
 #[test]

@@ -29,6 +29,7 @@ mod import_hostile;
 mod import_litmus;
 mod import_rmm;
 mod import_trencher;
+mod imports;
 mod large;
 mod procedures;
 mod registers_and_mutexes;

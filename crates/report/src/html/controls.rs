@@ -288,24 +288,7 @@ impl<'a> Controls<'a> {
         for (state, &(x, y)) in &place {
             for (next, thread) in successors.get(*state).into_iter().flatten() {
                 let Some(&(to_x, to_y)) = place.get(next) else { continue };
-                let (class, half) = (format!("t{}", thread % 6), node / 2);
-                let path = match to_y.cmp(&y) {
-                    Ordering::Greater => {
-                        let (from, to) = (y + 13, to_y - 13);
-                        let middle = (from + to) / 2;
-                        format!("M{x} {from}C{x} {middle} {to_x} {middle} {to_x} {to}")
-                    }
-                    // An edge within a layer bends below it.
-                    Ordering::Equal => {
-                        let (from, below) = (y + 13, y + 36);
-                        format!("M{x} {from}C{x} {below} {to_x} {below} {to_x} {from}")
-                    }
-                    // An edge to an earlier layer passes on the right side.
-                    Ordering::Less => {
-                        let (from, to, bend) = (x + half, to_x + half, x.max(to_x) + half + 30);
-                        format!("M{from} {y}C{bend} {y} {bend} {to_y} {to} {to_y}")
-                    }
-                };
+                let (class, path) = (format!("t{}", thread % 6), edge_path((x, y), (to_x, to_y), node / 2));
                 let _ = writeln!(html, "<path class=\"{class}\" d=\"{path}\"/>");
             }
         }
@@ -322,6 +305,27 @@ impl<'a> Controls<'a> {
         }
         html.push_str("</svg></div>\n");
         html
+    }
+}
+
+/// The line of an edge between two nodes, given by their centres; `half` is half of the width of a node.
+fn edge_path((x, y): (usize, usize), (to_x, to_y): (usize, usize), half: usize) -> String {
+    match to_y.cmp(&y) {
+        Ordering::Greater => {
+            let (from, to) = (y + 13, to_y - 13);
+            let middle = (from + to) / 2;
+            format!("M{x} {from}C{x} {middle} {to_x} {middle} {to_x} {to}")
+        }
+        // An edge within a layer bends below it.
+        Ordering::Equal => {
+            let (from, below) = (y + 13, y + 36);
+            format!("M{x} {from}C{x} {below} {to_x} {below} {to_x} {from}")
+        }
+        // An edge to an earlier layer passes on the right side.
+        Ordering::Less => {
+            let (from, to, bend) = (x + half, to_x + half, x.max(to_x) + half + 30);
+            format!("M{from} {y}C{bend} {y} {bend} {to_y} {to} {to_y}")
+        }
     }
 }
 

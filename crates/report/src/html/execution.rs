@@ -207,7 +207,7 @@ impl View<'_> {
     fn cells(&self, left_out: &mut Vec<String>) -> Vec<u32> {
         let all = self.source.program.cells();
         if all <= FEW_CELLS {
-            return (0..all as u32).filter(|cell| self.source.shows(*cell)).collect();
+            return (0..all as u32).filter(|cell| self.source.lists(*cell)).collect();
         }
         // Cells of the property come first, then the most recently accessed ones.
         let mut involved: Vec<u32> = Vec::new();
@@ -220,7 +220,7 @@ impl View<'_> {
         }
         involved.extend(self.replayed.effects.iter().rev().flatten().filter_map(cell_of));
         let mut known = BTreeSet::new();
-        involved.retain(|cell| self.source.shows(*cell) && known.insert(*cell));
+        involved.retain(|cell| self.source.lists(*cell) && known.insert(*cell));
         let mut shown: Vec<u32> = involved.iter().copied().take(MOST_CELLS).collect();
         shown.sort_unstable();
         let what = if shown.len() < involved.len() { "more" } else { "untouched" };
@@ -434,7 +434,7 @@ impl Shown<'_> {
                 continue;
             }
             // The changes of a hidden step are shown with the next step.
-            if view.source.hides() && n + 1 < all && step.words().is_empty() {
+            if n + 1 < all && step.is_hidden() {
                 untold.get_or_insert_with(|| State::clone(&step.before));
                 continue;
             }

@@ -12,6 +12,7 @@ mod departures;
 mod escape;
 mod execution;
 mod fences;
+mod notes;
 mod proof;
 mod robust;
 mod texts;
@@ -22,16 +23,17 @@ use std::io;
 use std::sync::Arc;
 
 use fencewright_engines::{Checked, Verdict};
-use fencewright_program::{MemoryModel, Property, PropertyKind, Quantifier, Replayed, Span};
+use fencewright_program::{MemoryModel, Property, PropertyKind, Quantifier, Replayed};
 use sha2::{Digest, Sha256};
 
 use crate::mistake::mistake;
 use crate::room::Room;
 use crate::style::Style;
-use crate::text::{self as words, explanations, seconds, why};
+use crate::text::{self as words, seconds, why};
 use crate::words::{Source, grouped};
 use escape::{lines, text};
 use execution::View;
+use notes::{remarks, stated, tried};
 use texts::Texts;
 
 const SCRIPT: &str = include_str!("page.js");
@@ -407,53 +409,6 @@ fn section(number: usize, answer: &Answer, first: usize) -> String {
     html
 }
 
-/// The text of a property and its line.
-fn stated(source: Source<'_>, property: &Property) -> String {
-    if property.span == Span::default() {
-        return String::new();
-    }
-    let excerpt = crate::words::shortened(&source.excerpt(property.span), 400);
-    let at = source.position(property.span).line_name();
-    format!("<p class=\"stated\"><code>{}</code> <span>line {}</span></p>\n", text(&excerpt), text(&at))
-}
-
-/// For an unknown verdict: the engines that were tried, and explanations such as variables that grew without bound.
-fn tried(source: Source<'_>, checked: &Checked) -> String {
-    let mut html = String::new();
-    if !checked.tried.is_empty() {
-        html.push_str("<h3>What was tried</h3>\n<div class=\"scroll\"><table><thead><tr><th>engine</th><th>states</th><th>time</th><th>why it gave up</th></tr></thead><tbody>\n");
-        for tried in &checked.tried {
-            let domain = tried.domain.map_or(String::new(), |domain| format!(", {}", domain.as_str()));
-            let threads = match &tried.threads[..] {
-                [] => String::new(),
-                threads => format!(", {} alone", threads.join(", ")),
-            };
-            let name = format!("{}{domain} under {}{threads}", tried.engine, tried.model.name());
-            let (states, time) = (grouped(tried.states), seconds(tried.seconds));
-            let _ = writeln!(
-                html,
-                "<tr><td>{}</td><td class=\"number\">{states}</td><td class=\"number\">{time}</td><td>{}</td></tr>",
-                text(&name),
-                text(&tried.reason)
-            );
-        }
-        html.push_str("</tbody></table></div>\n");
-    }
-    let explanations = explanations(checked);
-    if !explanations.is_empty() {
-        html.push_str("<h3>What stands against an answer</h3>\n<ul>\n");
-        for (sentence, span) in &explanations {
-            let place = span.map_or_else(String::new, |span| {
-                let (at, statement) = (source.position(span).line_name(), source.statement(span));
-                format!(" <span class=\"place\">line {}</span> <code>{}</code>", text(&at), text(&statement))
-            });
-            let _ = writeln!(html, "<li>{}{place}</li>", text(sentence));
-        }
-        html.push_str("</ul>\n");
-    }
-    html
-}
-
 /// An execution as text, for readers without scripts and for copying.
 fn plain(source: Source<'_>, replayed: &Replayed, property: Option<&Property>) -> String {
     let text = match property {
@@ -468,22 +423,6 @@ fn plain(source: Source<'_>, replayed: &Replayed, property: Option<&Property>) -
         "<details class=\"plain\"><summary>The execution as text</summary><pre>{}</pre></details>\n",
         lines(&text)
     )
-}
-
-/// Notes on the translation, and warnings.
-fn remarks(source: Source<'_>) -> String {
-    let mut items: Vec<String> = Vec::new();
-    items.extend(source.front_end.meaning().map(text));
-    items.extend(source.notes.iter().map(|note| text(note)));
-    for warning in source.warnings {
-        let at = source.position(warning.span).line_name();
-        items.push(format!("<b>Warning</b>, line {}: {}", text(&at), text(&warning.message)));
-    }
-    if items.is_empty() {
-        return String::new();
-    }
-    let items: String = items.iter().map(|item| format!("<li>{item}</li>\n")).collect();
-    format!("<h3>Notes</h3>\n<ul class=\"notes\">\n{items}</ul>\n")
 }
 
 /// The SHA-256 hash of a script or style sheet in base64, as the content security policy names it.

@@ -332,3 +332,45 @@ int main(void) {
     assert!(shown.contains("arr goes out of scope"), "{shown}");
     assert!(!shown.contains("points to is gone"), "{shown}");
 }
+
+/// Locks say who holds them, objects of model headers do not show their members, and string literals are written as text.
+#[test]
+fn locks_and_strings_have_the_words_of_c() {
+    let text = told(
+        r#"#include <assert.h>
+#include <pthread.h>
+#include <semaphore.h>
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+sem_t ready;
+const char *name = "none";
+void *worker(void *argument)
+{
+    pthread_mutex_lock(&lock);
+    name = "abc";
+    pthread_mutex_unlock(&lock);
+    sem_post(&ready);
+    return 0;
+}
+int main(void)
+{
+    pthread_t thread;
+    sem_init(&ready, 0, 0);
+    pthread_create(&thread, 0, worker, 0);
+    pthread_mutex_lock(&lock);
+    name++;
+    pthread_mutex_unlock(&lock);
+    sem_wait(&ready);
+    assert(name[0] == 'n');
+    pthread_join(thread, 0);
+}
+"#,
+    );
+    for part in
+        ["lock = free", "lock = held by worker", "lock = held by main", "name = \"none\"", "ready = 1"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    for part in ["__", "string."] {
+        assert!(!text.contains(part), "{part}: {text}");
+    }
+}

@@ -7,17 +7,9 @@ use fencewright_smt::z3::Z3;
 use fencewright_smt::{Answer, Budget, Formula, Int, Linear, Native, Proof, Relation, Solver, Var, verify};
 use fencewright_testing::corpora::tell_skipped;
 
-/// A small generator of random numbers (xorshift), so that every run sees the same problems.
-struct Random(u64);
+use crate::xorshift::Random;
 
 impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % bound
-    }
-
     fn between(&mut self, low: i64, high: i64) -> i64 {
         low + self.below((high - low + 1) as u64) as i64
     }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::fingerprint::fingerprint;
 use fencewright_certify::{Certificate, Claim, Proof, Rejection, Stop, Undecided};
 use fencewright_executions::oracle::{self, Reachable};
 use fencewright_executions::source_sets::{Enumerated, Incomplete, Question, enumerate};
-use fencewright_fingerprint::fingerprint;
 use fencewright_program::replay::ReplayError;
 use fencewright_program::{EventKind, MemoryModel, Program, Property, PropertyKind, Replayed, Trace};
 use fencewright_smt::Prover;

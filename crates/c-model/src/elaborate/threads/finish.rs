@@ -4,7 +4,7 @@ use fencewright_code::core::{Access, Label, ObjectId, Register, Stmt, StmtKind, 
 use fencewright_program::{BinaryOp, Span};
 
 use super::super::{Elaborator, RegisterState, Result, Writer};
-use super::int;
+use super::{Note, int};
 
 impl Elaborator<'_> {
     /// The name of a thread: that of its function, with a number if several threads run it.
@@ -98,7 +98,8 @@ impl Elaborator<'_> {
     fn say_done(&mut self, number: usize, span: Span) -> Result<()> {
         let state = &self.instances[number].state;
         let all = self.shared.dynamic && number > 0;
-        let (joined, wanted) = (state.joined || all, state.wanted || (all && self.shared.results.is_some()));
+        let (joined, wanted) =
+            (state.joined || all, state.wanted || (all && self.shared.notes.get(Note::Result).is_some()));
         if !joined {
             return Ok(());
         }
@@ -106,14 +107,14 @@ impl Elaborator<'_> {
         if let (true, Some(register)) = (wanted, self.writer.result) {
             let RegisterState { points, .. } = self.writer.registers[register.0 as usize];
             let ty = super::pointer();
-            let place = self.result_cell(number, &ty, span);
+            let place = self.thread_note(Note::Result, number, &ty, span);
             if let Some(points) = points {
                 let pointee = self.nodes.pointee(place.node);
                 self.unify(pointee, points, span)?;
             }
             steps.push(Stmt { kind: StmtKind::Store(place, Value::Register(register), Access::Own), span });
         }
-        let place = self.done_flag(number, span);
+        let place = self.thread_note(Note::Done, number, &int(), span);
         steps.push(Stmt { kind: StmtKind::Store(place, Value::Number(1), Access::Own), span });
         self.emit(StmtKind::Atomic(steps), span);
         Ok(())

@@ -10,7 +10,7 @@ use fencewright_program::{BinaryOp, Span};
 
 use super::super::objects::{Spot, Target};
 use super::super::{Elaborator, Instance, Result};
-use super::{RELEASED, THREADS, int};
+use super::{Note, RELEASED, THREADS, int};
 
 impl Elaborator<'_> {
     /// Joins a thread, and reads its result.
@@ -32,9 +32,9 @@ impl Elaborator<'_> {
                 };
                 self.instances[instance].state.joined = true;
                 self.instances[instance].state.wanted |= wanted;
-                let result = wanted.then(|| self.result_cell(instance, to, span));
-                let released = self.released_flag(instance, span);
-                (self.done_flag(instance, span), result, released)
+                let result = wanted.then(|| self.thread_note(Note::Result, instance, to, span));
+                let released = self.thread_note(Note::Released, instance, &int(), span);
+                (self.thread_note(Note::Done, instance, &int(), span), result, released)
             }
             None => {
                 self.shared.dynamic = true;
@@ -44,13 +44,13 @@ impl Elaborator<'_> {
                     place.path = vec![Projection::Element(thread.value.clone(), length)];
                     place
                 };
-                let done = self.all_done(length, span);
+                let done = self.notes(Note::Done, length, &int(), span);
                 let done = element(self, done);
                 let results = wanted.then(|| {
-                    let cells = self.all_results(length, to, span);
+                    let cells = self.notes(Note::Result, length, to, span);
                     element(self, cells)
                 });
-                let released = self.all_released(length, span);
+                let released = self.notes(Note::Released, length, &int(), span);
                 (done, results, element(self, released))
             }
         };
@@ -111,7 +111,7 @@ impl Elaborator<'_> {
             self.instances[instance].state.detached = true;
             return Ok(());
         }
-        let released = self.released_flag(instance, span);
+        let released = self.thread_note(Note::Released, instance, &int(), span);
         let released = Target::new(Spot::Memory(released), int()).accessed(Access::Own);
         self.require_unreleased(&released, span)?;
         self.write(&released, Operand::number(1), span)
@@ -127,7 +127,7 @@ impl Elaborator<'_> {
             return Ok(());
         }
         let releases = |this: &mut Self| {
-            let released = this.released_flag(instance, span);
+            let released = this.thread_note(Note::Released, instance, &int(), span);
             let released = Target::new(Spot::Memory(released), int()).accessed(Access::Own);
             this.write(&released, Operand::number(1), span)
         };
@@ -146,33 +146,41 @@ impl Elaborator<'_> {
         self.read(&place, attributes.span)
     }
 
-    pub(super) fn released_flag(&mut self, instance: usize, span: Span) -> Location {
+    /// The variable with a note about a thread: an element of the array for all threads if their number is known, otherwise a variable of its own.
+    pub(super) fn thread_note(&mut self, note: Note, instance: usize, ty: &Type, span: Span) -> Location {
         if let Some(length) = self.premises.threads {
-            let released = self.all_released(length, span);
-            return self.location(released, &[Step::Element(instance as u64)]);
+            let all = self.notes(note, length, ty, span);
+            return self.location(all, &[Step::Element(instance as u64)]);
         }
-        let object = match self.instances[instance].state.released {
-            Some(object) => object,
-            None => self.own_object(format!("released_{instance}"), int(), span),
-        };
-        self.instances[instance].state.released = Some(object);
+        let object = self.instances[instance].state.notes.get(note);
+        let object = object
+            .unwrap_or_else(|| self.own_object(format!("{}_{instance}", note.name()), ty.clone(), span));
+        if note == Note::Done {
+            self.objects[object.0 as usize].purpose = Purpose::Ended(ThreadNumber(instance as u32));
+        }
+        self.instances[instance].state.notes.set(note, object);
         self.location(object, &[])
     }
 
-    pub(super) fn all_released(&mut self, length: u64, span: Span) -> ObjectId {
-        if let Some(object) = self.shared.released {
+    /// The array with a note about each thread.
+    fn notes(&mut self, note: Note, length: u64, ty: &Type, span: Span) -> ObjectId {
+        if let Some(object) = self.shared.notes.get(note) {
             return object;
         }
-        let ty = Type { kind: TypeKind::Array(Rc::new(int()), length), atomic: false, volatile: false };
-        let object = self.own_object("released".into(), ty, span);
-        self.shared.released = Some(object);
+        let ty = Type { kind: TypeKind::Array(Rc::new(ty.clone()), length), atomic: false, volatile: false };
+        let object = self.own_object(note.name().into(), ty, span);
+        if note == Note::Done {
+            self.objects[object.0 as usize].purpose = Purpose::AllEnded;
+        }
+        self.shared.notes.set(note, object);
         object
     }
 
     /// Marks the threads that were detached before the program started as initially released.
     pub(in super::super) fn keep_detached(&mut self) {
         for (n, Instance { state, .. }) in self.instances.iter().enumerate() {
-            let (object, way) = match (state.released, self.shared.released) {
+            let (object, way) = match (state.notes.get(Note::Released), self.shared.notes.get(Note::Released))
+            {
                 _ if !state.detached => continue,
                 (Some(object), _) => (object, Vec::new()),
                 (None, Some(all)) => (all, vec![Step::Element(n as u64)]),
@@ -180,53 +188,5 @@ impl Elaborator<'_> {
             };
             self.objects[object.0 as usize].initial.push((way, Known::Number(1)));
         }
-    }
-
-    pub(super) fn done_flag(&mut self, instance: usize, span: Span) -> Location {
-        if let Some(length) = self.premises.threads {
-            let done = self.all_done(length, span);
-            return self.location(done, &[Step::Element(instance as u64)]);
-        }
-        let object = match self.instances[instance].state.done {
-            Some(object) => object,
-            None => self.own_object(format!("done_{instance}"), int(), span),
-        };
-        self.objects[object.0 as usize].purpose = Purpose::Ended(ThreadNumber(instance as u32));
-        self.instances[instance].state.done = Some(object);
-        self.location(object, &[])
-    }
-
-    pub(super) fn result_cell(&mut self, instance: usize, ty: &Type, span: Span) -> Location {
-        if let Some(length) = self.premises.threads {
-            let results = self.all_results(length, ty, span);
-            return self.location(results, &[Step::Element(instance as u64)]);
-        }
-        let object = match self.instances[instance].state.result {
-            Some(object) => object,
-            None => self.own_object(format!("result_{instance}"), ty.clone(), span),
-        };
-        self.instances[instance].state.result = Some(object);
-        self.location(object, &[])
-    }
-
-    pub(super) fn all_done(&mut self, length: u64, span: Span) -> ObjectId {
-        if let Some(object) = self.shared.done {
-            return object;
-        }
-        let ty = Type { kind: TypeKind::Array(Rc::new(int()), length), atomic: false, volatile: false };
-        let object = self.own_object("done".into(), ty, span);
-        self.objects[object.0 as usize].purpose = Purpose::AllEnded;
-        self.shared.done = Some(object);
-        object
-    }
-
-    pub(super) fn all_results(&mut self, length: u64, ty: &Type, span: Span) -> ObjectId {
-        if let Some(object) = self.shared.results {
-            return object;
-        }
-        let ty = Type { kind: TypeKind::Array(Rc::new(ty.clone()), length), atomic: false, volatile: false };
-        let object = self.own_object("result".into(), ty, span);
-        self.shared.results = Some(object);
-        object
     }
 }

@@ -15,10 +15,10 @@ use std::time::Duration;
 
 use fencewright_certify::certificate::Part;
 use fencewright_certify::{Certificate, Claim};
-use fencewright_fingerprint::fingerprint;
 use fencewright_program::{Init, Program, Property, ThreadId};
 use fencewright_transform::slice::{Accesses, Concern, Slice, concerns};
 use fencewright_verdict::answers::rank;
+use fencewright_verdict::fingerprint::fingerprint;
 
 use super::by_way_of::{Certificates, claimed, proofs_of};
 use super::portfolio::{self, Member};

@@ -4,18 +4,8 @@
 //! properties, because certificates use them. Other names, source positions and hints are omitted, so that a certificate survives renaming, comments
 //! and formatting. Structures are destructured field by field, so that adding a field forces a decision whether it belongs to the form.
 //!
-//! Soundness does not depend on the fingerprint: a certificate is checked against the given program, whatever program it was made for. So this crate
+//! Soundness does not depend on the fingerprint: a certificate is checked against the given program, whatever program it was made for. So it
 //! is not trusted.
-//!
-//! ```
-//! use fencewright_fingerprint::fingerprint;
-//!
-//! let of = |text: &str| fingerprint(&fencewright_lang::load("p.fw", text.as_bytes(), None, &[]).expect("it is right").program);
-//! assert_eq!(of("shared x; thread p { x = 1; }"), of("shared y; thread q { y = 1; /* renamed */ }"));
-//! assert_ne!(of("shared x; thread p { x = 1; }"), of("shared x; thread p { x = 2; }"));
-//! ```
-
-#![forbid(unsafe_code)]
 
 use fencewright_program::{
     Action, Address, Edge, Expr, Init, Location, Numbers, Observable, Op, Program, Property, PropertyKind,
@@ -251,5 +241,21 @@ impl Form {
                 self.expression(otherwise, leaf);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fingerprint;
+
+    #[test]
+    fn names_and_comments_do_not_matter_and_values_do() {
+        let of = |text: &str| {
+            fingerprint(
+                &fencewright_lang::load("p.fw", text.as_bytes(), None, &[]).expect("it is right").program,
+            )
+        };
+        assert_eq!(of("shared x; thread p { x = 1; }"), of("shared y; thread q { y = 1; /* renamed */ }"));
+        assert_ne!(of("shared x; thread p { x = 1; }"), of("shared x; thread p { x = 2; }"));
     }
 }

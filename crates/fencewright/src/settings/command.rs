@@ -1,0 +1,105 @@
+//! The commands that have options, and the groups in which help lists options.
+
+/// A command that has options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum Command {
+    Check,
+    Robust,
+    Fences,
+    Certify,
+    Litmus,
+    Run,
+    Show,
+    Fmt,
+    Convert,
+    Reduce,
+    Generate,
+    Bakery,
+    Automata,
+    Lossy,
+    Random,
+    Lsp,
+    Engines,
+}
+
+impl Command {
+    /// All commands, in the order of the manual.
+    pub const ALL: [Command; 17] = [
+        Command::Check,
+        Command::Robust,
+        Command::Fences,
+        Command::Certify,
+        Command::Litmus,
+        Command::Run,
+        Command::Show,
+        Command::Fmt,
+        Command::Convert,
+        Command::Reduce,
+        Command::Generate,
+        Command::Bakery,
+        Command::Automata,
+        Command::Lossy,
+        Command::Random,
+        Command::Lsp,
+        Command::Engines,
+    ];
+
+    /// Its name on the command line; families of `generate` are commands below it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Command::Check => "check",
+            Command::Robust => "robust",
+            Command::Fences => "fences",
+            Command::Certify => "certify",
+            Command::Litmus => "litmus",
+            Command::Run => "run",
+            Command::Show => "show",
+            Command::Fmt => "fmt",
+            Command::Convert => "convert",
+            Command::Reduce => "reduce",
+            Command::Generate => "generate",
+            Command::Bakery => "generate bakery",
+            Command::Automata => "generate automata",
+            Command::Lossy => "generate lossy",
+            Command::Random => "generate random",
+            Command::Lsp => "lsp",
+            Command::Engines => "engines",
+        }
+    }
+
+    /// Whether its options also apply to the commands below it, which may come before or after them.
+    pub fn is_above_others(self) -> bool {
+        self == Command::Generate
+    }
+}
+
+/// A group of options, with a heading of its own in the help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    /// Options for most users.
+    Main,
+    /// C programs.
+    C,
+    /// Options for output formats and files.
+    Output,
+    /// Options that only some engines use.
+    Engines,
+    /// For experiments with engines.
+    Research,
+    /// Accepted but not shown in the help.
+    Hidden,
+}
+
+impl Group {
+    /// The heading; `None` for the options that come first without one.
+    pub fn heading(self) -> Option<&'static str> {
+        match self {
+            Group::Main | Group::Hidden => None,
+            Group::C => Some("C programs"),
+            Group::Output => Some("Output"),
+            Group::Engines => Some("Options of engines"),
+            Group::Research => Some("Options for research"),
+        }
+    }
+}
