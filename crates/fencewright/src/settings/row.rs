@@ -6,7 +6,7 @@ use super::{Choice, Command, Group, TABLE};
 
 /// One option.
 pub struct Row {
-    /// The field of [`Settings`].
+    /// The field of [`Settings`](super::Settings).
     pub field: &'static str,
     /// The short name, the long name or both, with their dashes, separated by a bar.
     pub(super) names: &'static str,
@@ -53,7 +53,7 @@ impl Row {
     }
 }
 
-/// The row of a field of [`Settings`]; panics if there is no such field.
+/// The row of a field of [`Settings`](super::Settings); panics if there is no such field.
 pub fn row(field: &str) -> &'static Row {
     TABLE.iter().find(|row| row.field == field).unwrap_or_else(|| panic!("no option is called {field}"))
 }
@@ -68,7 +68,7 @@ pub fn known_to(engine: EngineName) -> Vec<String> {
     rows(Command::Check).filter(|row| row.engines.contains(&engine)).map(Row::name).collect()
 }
 
-/// The type of a field of [`Settings`].
+/// The type of a field of [`Settings`](super::Settings).
 macro_rules! field {
     (flag $type:ty) => { bool };
     (once $type:ty) => { $type };
@@ -78,7 +78,7 @@ macro_rules! field {
     (list $type:ty) => { Vec<$type> };
 }
 
-/// Assigns a value to a field of [`Settings`].
+/// Assigns a value to a field of [`Settings`](super::Settings).
 macro_rules! store {
     (flag $type:ty, $field:expr, $text:expr) => {
         $field = true
@@ -102,7 +102,7 @@ macro_rules! store {
     };
 }
 
-/// The value of a field of [`Settings`] before anything is set.
+/// The value of a field of [`Settings`](super::Settings) before anything is set.
 macro_rules! initial {
     (flag $type:ty, $default:literal) => {
         false
