@@ -10,9 +10,10 @@ use serde_json::Value;
 use super::list::Row;
 use crate::process::{self, Ended};
 
-/// Number of bytes that are kept of the standard output, and of the standard error: executions are long.
+/// Maximum number of bytes kept of the standard output, and likewise of the standard error. The output contains an execution for each violated
+/// property, which may be long.
 const MOST_OUTPUT: u64 = 256 << 20;
-/// The time by which the command may exceed its own time limit before it is killed.
+/// Grace period: the command is killed if it exceeds its own time limit by this much.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The limits of each run.

@@ -222,7 +222,7 @@ pub enum MachineName {
         #[serde(with = "bound")]
         bound: Bound,
     },
-    /// Partial buffers.
+    /// [`Buffers::Partial`]: k stores of a buffer are kept in order; of the others, only the set of the memory cells that they write.
     Partial {
         /// The memory model.
         model: Model,
@@ -296,7 +296,7 @@ pub enum Model {
     Pso,
 }
 
-/// Which stores of an abstracted buffer are kept in order: the oldest or the newest ones.
+/// Which stores of a partial buffer are kept in order: the oldest or the newest ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]

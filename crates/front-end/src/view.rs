@@ -33,6 +33,6 @@ pub enum ShownPlace {
     Memory(String),
     /// The names of a thread and of its register.
     Register(String, String),
-    /// The address of a location, which is constant and not in the program.
+    /// No variable or register of the program: the value is always the address of the location with this name.
     Address(String),
 }

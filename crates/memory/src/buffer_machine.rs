@@ -318,8 +318,8 @@ impl<'p, B: StoreBuffers> BufferMachine<'p, B> {
         ways.push(way);
     }
 
-    /// The memory cells that an address may denote, each with a path that assumes it; paths that fault or leave the window of an open array are
-    /// appended to `ways`.
+    /// The memory cells that an address may denote. Each comes with a copy of `way` that assumes that the address denotes this cell. The paths on
+    /// which the index faults or is outside the window of an open array are appended to `ways`.
     fn addressed(
         &self,
         thread: ThreadId,

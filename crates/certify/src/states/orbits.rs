@@ -98,8 +98,8 @@ impl<'a> Orbit<'a> {
         let mut places: Vec<(usize, usize)> = (0..set.symmetry.len())
             .flat_map(|f| (0..set.symmetry[f].threads.len()).map(move |n| (f, n)))
             .collect();
-        // Families without numbers come first, so that their permutations vary slowest. The first of these sorts the threads: if any permutation maps
-        // the state into the set, that one does.
+        // Families without numbers come first, so that their permutations vary slowest. For such a family the first permutation tried is enough,
+        // because it sorts the threads completely: if any permutation maps the state into the set, this one does.
         places.sort_by_key(|&(f, _)| set.symmetry[f].has_numbers());
         let mut positions = vec![0; threads];
         for family in &set.symmetry {
