@@ -53,7 +53,7 @@ pub enum Rejection {
 pub enum Undecided {
     /// The caller's `stop` returned true.
     Stopped,
-    /// Something, described in words, exceeds a size limit of the checker.
+    /// A part of the input, described in words, is too large for the checker.
     TooLarge(String),
     /// A condition of the state with this number, described in words, has neither a proof nor a counterexample.
     Hard(usize, String),

@@ -1,8 +1,8 @@
 //! Successors of a packed state: the transition relation of the reference semantics, on packed words and without allocation.
 //!
-//! The rules and their names are those of `fencewright_program::reference`. With the local-events-first reduction, a state names at most one
-//! favourite thread, the thread that took a local step last. If the favourite can move, only its steps are taken (Algorithm 4.3). A state has no
-//! favourite after a non-local event or after the favourite has ended; a favourite that is blocked is ignored.
+//! The rules and their names, such as (LS), are those of `fencewright_program::reference`. With the local-events-first reduction, a state names at
+//! most one favourite thread, the thread that took a local step last. If the favourite can move, only its steps are taken (THESIS16 Algorithm 4.3). A
+//! state has no favourite after a non-local event or after the favourite has ended; a favourite that is blocked is ignored.
 
 mod buffers;
 
@@ -85,7 +85,7 @@ impl Summary {
     }
 }
 
-/// How an operation, and with it the step, goes on.
+/// The outcome of an operation. Any outcome but `Done` ends the step.
 enum Flow {
     Done,
     Disabled,

@@ -164,7 +164,7 @@ impl Repair {
 
 /// A question about fences, prepared for one program: see [`Repair::pose`].
 pub struct PosedRepair {
-    /// The program.
+    /// The program that fences are added to.
     pub program: Program,
     /// The goal that the program with the fences must meet.
     pub goal: Box<dyn Goal>,

@@ -81,7 +81,7 @@ pub enum EventKind {
     },
     /// The oldest buffered store to a cell reaches memory.
     Flush {
-        /// The cell.
+        /// The memory cell.
         cell: u32,
     },
 }
@@ -102,7 +102,7 @@ pub enum Access {
     Write {
         /// The memory cell.
         cell: u32,
-        /// The value.
+        /// The value stored.
         value: i64,
         /// Whether it went into the buffer.
         buffered: bool,

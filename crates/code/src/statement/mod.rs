@@ -69,7 +69,7 @@ pub enum Source<'a, V> {
     Element(usize, &'a V),
 }
 
-/// Something that contains values.
+/// A part of the code that contains values.
 pub trait Parts<V> {
     /// Calls `visit` for the values that are evaluated.
     fn values<'a>(&'a self, visit: &mut dyn FnMut(&'a V));
@@ -144,7 +144,7 @@ pub enum StmtKind<S: Stage> {
     Await {
         /// The register that receives the value.
         register: Register,
-        /// The place.
+        /// The place whose value is awaited.
         place: S::Place,
         /// The condition, which reads the register.
         until: S::Value,

@@ -421,7 +421,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Evaluates the properties that depend on every state.
+    /// Evaluates in one state the properties about all reachable states: formulas that never hold, and assertions.
     fn see(&mut self, state: &State) {
         for (n, property) in self.question.properties.iter().enumerate() {
             match &property.kind {
@@ -438,7 +438,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Evaluates the properties that depend on the last states of executions that cannot be continued.
+    /// Evaluates the properties about the last states of maximal executions.
     fn see_end(&mut self) {
         let Some(Node { configuration: Configuration { state, .. }, .. }) = self.nodes.last() else { return };
         let reference = &self.steps.reference;

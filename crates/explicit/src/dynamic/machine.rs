@@ -41,7 +41,7 @@ pub struct Stepped {
     pub flushed: Option<Flushed>,
 }
 
-/// How an operation, and with it the step, goes on.
+/// The outcome of an operation. Any outcome but `Done` ends the step.
 pub(super) enum Flow {
     Done,
     Disabled,

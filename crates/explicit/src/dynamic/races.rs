@@ -154,8 +154,9 @@ impl Search<'_> {
         if item.is_store() { NOWHERE } else { self.heads[item.key as usize] }
     }
 
-    /// Records an event as the last step of its agent, and as the last access to each object in its footprint except buffered stores and objects that
-    /// it flushes to.
+    /// Appends an event: it becomes the last event of its agent, and the last access to each object in its footprint. Buffered stores have no entry
+    /// in `heads`. A flush does not become the last access to its thread's buffer: [`conflicts`](Self::conflicts) finds it as the last event of its
+    /// agent.
     pub(super) fn enter(&mut self, number: u32, event: Event) {
         for item in event.branch.footprint.iter().filter(|i| !i.is_store() && !i.flushes()) {
             let head = &mut self.heads[item.key as usize];

@@ -148,7 +148,7 @@ pub fn insert(trees: &mut VecDeque<Tree>, asleep: &[Branch], sequence: Sequence<
     added
 }
 
-/// Where the insertion goes on: the range of trees that starts with the first one whose step can come first, and the index of this step in the
+/// Where the insertion continues: the range of trees that starts with the first one whose step can come first, and the index of this step in the
 /// sequence, if it occurs there. `None` if the sequence becomes a new tree here.
 fn way_down(
     trees: &VecDeque<Tree>,

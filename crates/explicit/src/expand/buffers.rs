@@ -1,4 +1,5 @@
-//! Steps that access store buffers: loads, stores that enter a buffer, barriers, and flushes; both for exact and for abstract buffers.
+//! Steps that access store buffers: loads, stores that enter a buffer, barriers, and flushes; both for exact and for abstract buffers. Rules such as
+//! (LS) are those of `fencewright_program::reference`.
 
 use fencewright_memory::Bound;
 use fencewright_program::MemoryModel;

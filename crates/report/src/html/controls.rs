@@ -49,7 +49,7 @@ pub struct Controls<'a> {
     points: Vec<Vec<String>>,
     /// Classes of threads that the proof's symmetry may permute.
     classes: Vec<Vec<usize>>,
-    /// The control states; of those that differ by a permutation within the classes, only the sorted one.
+    /// The control states. Of control states that differ by a permutation of the threads within `classes`, only the sorted one.
     states: BTreeSet<Vec<usize>>,
     start: Vec<usize>,
     /// For each thread, the pairs of points that are connected by one of its edges.

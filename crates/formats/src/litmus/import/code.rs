@@ -127,8 +127,8 @@ impl<'t> Code<'t> {
         }
     }
 
-    /// Writes a value to a part of a register of the same width. Writing 32 bits zeroes the upper half; writing fewer leaves the other bits
-    /// unchanged.
+    /// Writes a value to a part of a register; the value is as wide as the part. Writing 32 bits zeroes the upper half; writing fewer leaves the
+    /// other bits unchanged.
     fn write(&self, part: RegisterPart, value: Expr, span: Span) -> Statement {
         let (name, whole) = self.whole(part);
         let old = || build::variable(&name, span);

@@ -55,7 +55,7 @@ pub(super) enum How {
     SumAndCarry,
     /// `a - b - carry`.
     DifferenceAndBorrow,
-    /// Bit by bit.
+    /// A bitwise operation.
     Bits,
 }
 
