@@ -47,7 +47,7 @@ pub struct ContextStepName {
     pub what: Move,
 }
 
-/// What a step of the context machine does.
+/// The action of a step of the context machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
     /// The active thread takes an edge.
