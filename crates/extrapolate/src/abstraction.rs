@@ -79,7 +79,7 @@ pub struct Abstraction<'a> {
     pub kept: Vec<CellId>,
     /// The current predicates.
     pub predicates: Vec<Predicate>,
-    /// The current precision.
+    /// Which cubes the current round enumerates, and whether it adds predicates.
     pub precision: Precision,
     /// Statistics so far.
     pub effort: Effort,

@@ -19,7 +19,7 @@ use crate::fixes::Fixes;
 /// All results about a program so far. Large parts are reference counted, so that other threads can read them while more results arrive.
 #[derive(Clone)]
 pub struct Answers {
-    /// The program.
+    /// The program that the results are about.
     pub program: Program,
     /// The memory models under which the program was last examined; empty before that.
     pub models: Vec<MemoryModel>,

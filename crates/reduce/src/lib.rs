@@ -18,7 +18,7 @@
 //! | flush | a self-loop where stores may be buffered; an atomic step, so it waits for the lock too |
 //! | fence, atomic step that drains the buffer | waits until all counts are 0 |
 //! | other atomic step | one edge for each combination of places that its loads may read |
-//! | lock, unlock | from a copy of the location that is entered when all counts are 0 |
+//! | lock, unlock | taken from a copy of the location; the copy is entered when all counts are 0 |
 //! | store fence | TSO: none. PSO: increments the epoch, if a store of this epoch is buffered |
 //! | register work | unchanged |
 //! | a fault | leads to a location where the thread only flushes |

@@ -58,9 +58,9 @@ struct Parser<'a> {
     names: &'a Names,
     scopes: Vec<Scope>,
     records: Vec<Record>,
-    /// Who defined each of them.
+    /// For each structure or union in `records`, the origin of its definition.
     origins: Vec<Origin>,
-    /// Who declared the names at file scope last.
+    /// For each name at file scope, the origin of the declaration that is in force.
     declared_by: FxHashMap<Symbol, Origin>,
     /// Enumerators of types parsed since the end of the last declaration.
     enumerators: Vec<Enumerator>,
@@ -333,7 +333,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Declares a name at file scope or in a block. A declaration that the user or a model header made before counts more than one of the system.
+    /// Declares a name at file scope or in a block. An earlier declaration by the user or a model header takes precedence over one of the system.
     fn declare_again(&mut self, name: Name, meaning: Meaning) {
         if self.scopes.len() == 1 {
             let origin = self.text.origin(name.span);

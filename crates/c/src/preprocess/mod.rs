@@ -40,7 +40,7 @@ pub enum Form {
     Next,
 }
 
-/// Who wrote a file.
+/// The author of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
     /// The user.
@@ -48,7 +48,7 @@ pub enum Origin {
     User,
     /// Fencewright: the file is a model header.
     Model,
-    /// The system: no warnings are about it, and the declarations of the model headers take precedence over its own.
+    /// The system: its headers get no warnings, and declarations in model headers take precedence over theirs.
     System,
 }
 
@@ -125,7 +125,7 @@ pub struct Preprocessed {
     pub bodies: FxHashMap<Span, Rc<[Token]>>,
     /// Messages of `#warning` and the like.
     pub warnings: Vec<Error>,
-    /// The files that the user did not write.
+    /// The origins of the files that the user did not write.
     pub origins: FxHashMap<FileId, Origin>,
 }
 

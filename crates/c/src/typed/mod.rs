@@ -56,7 +56,7 @@ type Typing<T> = Result<T, Error>;
 struct Typer<'a> {
     stop: &'a dyn Fn() -> bool,
     names: &'a Names,
-    /// The files that the user did not write.
+    /// The origins of the files that the user did not write.
     origins: &'a FxHashMap<FileId, Origin>,
     unit: &'a ast::Unit,
     records: Vec<Record>,
@@ -191,7 +191,8 @@ impl<'a> Typer<'a> {
         }
     }
 
-    /// Reports an error of a declaration without a name. If the system has made it, whatever needs it has an error of its own.
+    /// Reports an error of a declaration without a name. Errors in system headers are not reported here, because an error is reported wherever the
+    /// program needs such a declaration.
     fn report(&mut self, done: Typing<()>) {
         if let Err(error) = done
             && self.origin(error.span) != Origin::System

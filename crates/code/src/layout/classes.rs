@@ -85,11 +85,11 @@ pub struct Class {
     pub pieces: Vec<Piece>,
     /// Numbers, other than addresses of objects, that are stored or compared where pointers to its places are expected.
     pub strangers: Strangers,
-    /// For flexible arrays: the length in each object that has elements. All of them are numbered with the greatest length.
+    /// For flexible array members: the length in each object that has elements. Each object has numbers for the greatest of these lengths.
     pub(crate) lengths: Option<BTreeMap<ObjectId, u64>>,
-    /// For arrays of which not all elements are laid out: how many are.
+    /// For arrays of which only the first elements are laid out: the number of these elements.
     pub(crate) laid: Option<u64>,
-    /// Whether its places are elements of such arrays.
+    /// Whether its places are elements of arrays of which only the first elements are laid out.
     pub(crate) is_cut: bool,
     /// For each part of its places: the class of the part, the distance between the numbers of this part in consecutive places, and the number of
     /// this part in the first place.
@@ -428,7 +428,7 @@ impl Class {
         }
     }
 
-    /// For flexible arrays: the numbers of the arrays with each length.
+    /// For flexible array members: for each length, the numbers of the arrays that have it.
     pub(crate) fn by_length(&self) -> BTreeMap<u64, Runs> {
         let mut found: BTreeMap<u64, Runs> = BTreeMap::new();
         let Some(lengths) = &self.lengths else { return found };

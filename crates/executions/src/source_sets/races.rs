@@ -67,7 +67,7 @@ pub(super) struct Execution {
 }
 
 impl Execution {
-    /// Appends an event: an alternative of a step.
+    /// Appends an event of an agent: any of the alternatives of `step`, because they all have the same footprint.
     pub(super) fn push(&mut self, agent: usize, step: &Step) {
         if self.last.len() <= agent {
             self.last.resize(agent + 1, None);

@@ -74,7 +74,7 @@ pub struct Attack {
     pub thread: ThreadId,
     /// The attacker's store that is delayed.
     pub store: EdgeId,
-    /// Its load: an edge with a load, or a snapshot with loads.
+    /// The attacker's load that the store is delayed past: an edge with a load, or a snapshot with loads.
     pub load: EdgeId,
 }
 

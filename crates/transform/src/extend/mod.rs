@@ -46,7 +46,7 @@ pub use paths::{AttackingStore, Refused};
 /// A program and its relation to the program it was made from.
 #[derive(Clone, Debug)]
 pub struct Extended {
-    /// The program.
+    /// The extended program.
     pub program: Program,
     threads: Vec<Mapping>,
     /// The properties of the original program.
