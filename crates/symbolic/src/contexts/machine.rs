@@ -43,7 +43,7 @@ pub struct ContextControl {
 pub struct ContextStepName {
     /// The active thread.
     pub thread: ThreadId,
-    /// What the step does.
+    /// The action of the step.
     pub what: Move,
 }
 
