@@ -353,7 +353,7 @@ pub enum StatementKind {
     Empty,
     /// An expression statement.
     Expression(Expr),
-    /// A construct that is not supported, with the message for where an execution may reach it.
+    /// An unsupported construct. Its message is reported if an execution may reach the construct.
     Unsupported(&'static str),
     /// A declaration.
     Declaration(Declaration),
@@ -422,7 +422,7 @@ pub enum ExprKind {
     Integer(Literal),
     /// A character constant.
     Character(i64),
-    /// A construct that is not supported, with the message for where an execution may reach it.
+    /// An unsupported construct. Its message is reported if an execution may reach the construct.
     Unsupported(String),
     /// A string literal.
     String(String),

@@ -222,11 +222,11 @@ pub enum MachineName {
         #[serde(with = "bound")]
         bound: Bound,
     },
-    /// [`Buffers::Partial`]: k stores of a buffer are kept in order; of the others, only the set of the memory cells that they write.
+    /// [`Buffers::Partial`]: buffers that keep the order of some stores only.
     Partial {
         /// The memory model.
         model: Model,
-        /// The number of stores kept in order.
+        /// Maximum number of stores kept in order (PSO: of each memory cell).
         k: u32,
         /// The end of the buffer whose stores are kept in order.
         kept: KeptEnd,

@@ -1,4 +1,4 @@
-//! Facts of a front end about the program it made that the syntax tree does not contain: data for reports. No verdict depends on them.
+//! Data for reports: facts that the front end knows about the program and that the syntax tree does not contain. No verdict depends on them.
 //!
 //! Threads, labels, variables and registers have the names of the syntax tree. A *place* is a memory cell of the source program. The translation
 //! divides places into *kinds* and numbers the places of each kind; a pointer holds such a number.

@@ -287,8 +287,8 @@ impl<'a> Step<'a> {
         written.into_iter().filter_map(told).collect()
     }
 
-    /// The end of the lifetime of an object, in words, if the step causes it by setting this mark: `frees node 1 from line 31`, or that a local
-    /// variable goes out of scope.
+    /// The sentence about the object whose lifetime the step ends by setting this mark: `frees node 1 from line 31`, `x goes out of scope`; `None` if
+    /// the step ends no lifetime.
     fn gives_back(&self, register: RegisterId) -> Option<String> {
         let named = self.source.words.register(self.event.thread, register)?;
         let Holds::Mark(kind, number) = named.holds else { return None };

@@ -40,7 +40,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// The result of [`decide`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// Whether the multiset machine reaches no violation. If so, the program has no violation either. If not, the program may have none.
+    /// Whether no violation is reachable in the multiset machine. Then none is reachable in the program either. The converse does not hold, because
+    /// the machine has more behaviours than the program.
     pub safe: bool,
     /// The number of skeletons found by the forward search, an upper bound on the number of reachable skeletons.
     pub skeletons: usize,

@@ -64,7 +64,7 @@ impl Origin {
     }
 }
 
-/// The reason why there is no header, and advice.
+/// The reason why an included file was not found, and advice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
     /// The reason.
@@ -183,9 +183,9 @@ struct Preprocessor<'a> {
     stop: &'a dyn Fn() -> bool,
     names: Names,
     words: Words,
-    /// The macros that the text sees which is not in model headers.
+    /// The macros that are visible outside model headers.
     macros: FxHashMap<Symbol, Rc<Macro>>,
-    /// The macros of the model headers, which their own text sees even where the user has defined others of the same names.
+    /// The macros of the model headers. They are visible inside model headers even if the user has defined other macros with the same names.
     of_models: FxHashMap<Symbol, Rc<Macro>>,
     hidden: HiddenSets,
     expansions: Vec<Expansion>,
@@ -439,7 +439,7 @@ impl Preprocessor<'_> {
         self.origins.get(&at.file).copied().unwrap_or_default()
     }
 
-    /// The macro that a name means; `None` if it means none.
+    /// The macro that a name denotes, if any.
     ///
     /// The text of a model header does not see the macros of the user: `#define smp_mb() ...` must not change its declaration of `smp_mb`.
     fn meant(&self, name: Token) -> Option<Rc<Macro>> {
@@ -478,7 +478,7 @@ impl Preprocessor<'_> {
         self.macros.insert(symbol, defined);
     }
 
-    /// Forgets a macro. The system cannot forget those of model headers.
+    /// Undefines a macro. An `#undef` in a header of the system does not affect macros of model headers.
     fn undefine(&mut self, name: Token) {
         let origin = self.origin(name.span);
         if origin == Origin::Model {
@@ -596,7 +596,8 @@ impl Preprocessor<'_> {
         self.file(included, at, depth + 1)
     }
 
-    /// Includes `<features.h>`, as all headers of the C library do, and rely on that each other do.
+    /// Includes `<features.h>`, for a model header that replaces a header of the C library. All headers of the C library include this file, and rely
+    /// on each other to do so.
     fn features(&mut self, file: FileId, at: Span, depth: usize) -> Result<(), Error> {
         match self.files.include("features.h", Form::Bracketed, file, at) {
             Ok(features) => self.file(features, at, depth + 1),

@@ -288,7 +288,7 @@ pub(super) struct Chooser<'a> {
     /// The holder of the lock: 0 if it is free, else the thread plus 1.
     holder: usize,
     threads: Vec<View>,
-    /// The parts that each part requires, including itself; `None` if the part may close a cycle.
+    /// The parts that each part requires, including itself; `None` if an edge of the part may close a cycle.
     needs: Vec<Option<u64>>,
     sets: Vec<u64>,
 }
@@ -352,7 +352,7 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    /// The closure of a part; `None` if it may close a cycle.
+    /// The least closed set that contains a part; `None` if an edge of this set may close a cycle.
     fn closed(&self, part: usize) -> Option<u64> {
         let mut set = 1 << part;
         loop {

@@ -105,7 +105,7 @@ pub(crate) enum Unknown {
     Number,
     /// Whether an object reuses the address of an earlier one.
     Overlap,
-    /// The contents of an element of a large array that is not laid out.
+    /// The contents of an array element that is not modelled, because the array is too large.
     Cut,
     /// Whether two string literals are one object, or one is part of the other.
     Literals,

@@ -43,11 +43,11 @@ pub struct ContextControl {
 pub struct ContextStepName {
     /// The active thread.
     pub thread: ThreadId,
-    /// What the step does.
+    /// The action of the step.
     pub what: Move,
 }
 
-/// What a step of the context machine does.
+/// The action of a step of the context machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
     /// The active thread takes an edge.

@@ -461,7 +461,7 @@ impl<'t> Code<'t> {
         self.emit_all(flags);
     }
 
-    /// CMPXCHG: if the target equals `EAX`, it gets the value of `new`; otherwise `EAX` gets the value of the target.
+    /// CMPXCHG: if the target equals `EAX`, the target gets the value of `new`; otherwise `EAX` gets the value of the target.
     fn compare_and_exchange(&mut self, target: Operand, new: Operand, bits: u32, locked: bool, span: Span) {
         let (Operand::Memory(location), Operand::Register(new)) = (target, new) else {
             unreachable!("a location and a register")
