@@ -286,7 +286,7 @@ impl Writer<'_> {
         };
         let _ = write!(
             self.functions,
-            "static void {name}(int i, int *up{declared})\n{{\n{unused}int own = i;\nif (up) assert(*up == i - 1);\nif (i == {rounds}) return;\n{leave}{{\n{c}}}\n{next}(i + 1, &own{arguments});\nassert(own == i);\n}}\n\n"
+            "static void {name}(int i, int *up{declared})\n{{\n{unused}int mine = i;\nif (up) assert(*up == i - 1);\nif (i == {rounds}) return;\n{leave}{{\n{c}}}\n{next}(i + 1, &mine{arguments});\nassert(mine == i);\n}}\n\n"
         );
         Some(format!("{name}(0, 0{arguments});"))
     }
