@@ -113,7 +113,7 @@ pub enum Shape {
     Unknown,
     /// A number or a pointer.
     Scalar(Scalar),
-    /// A structure or union, with the nodes of those members that the program uses. All members of a union share the node of the first.
+    /// A structure or union, with the nodes of those members that the program uses. All members of a union share the node of its first member.
     Record(RecordId, Vec<Option<NodeId>>),
     /// An array: its length and the node of all its elements.
     Array(u64, NodeId),

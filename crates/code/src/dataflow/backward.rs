@@ -10,7 +10,7 @@ pub(crate) trait Backward<S: Stage> {
     /// The facts at one point.
     type Facts: Clone + Default + PartialEq;
 
-    /// Joins the facts of another path into these.
+    /// Joins the facts `other` of another path into `facts`.
     fn join(&self, facts: &mut Self::Facts, other: &Self::Facts);
 
     /// The transfer function, from the facts after a statement to those before it; for an `if`, only the effect of its condition. Monotone.

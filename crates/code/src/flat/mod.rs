@@ -418,7 +418,7 @@ pub struct Thread {
     pub arrays: Vec<Array>,
     /// Its statements.
     pub code: Vec<Step>,
-    /// The call that creates it.
+    /// The call that creates the thread.
     pub span: Span,
 }
 
@@ -428,9 +428,9 @@ pub struct RegisterInfo {
     pub name: String,
     /// Its initial value.
     pub init: i64,
-    /// The entity that it represents, for reports.
+    /// The entity that the register represents, for reports.
     pub holds: Holds,
-    /// The interpretation of its values, for reports.
+    /// The interpretation of the register's values, for reports.
     pub kind: Kind,
 }
 
@@ -447,13 +447,13 @@ pub struct Array {
     pub name: String,
     /// Its first index.
     pub first: i64,
-    /// The initial values of its elements.
+    /// The initial values of the elements.
     pub init: Vec<i64>,
-    /// The class whose places it represents, if it represents private memory.
+    /// The class whose places the array represents, if it represents private memory.
     pub class: Option<usize>,
-    /// The interpretation of its values, for reports.
+    /// The interpretation of the elements' values, for reports.
     pub kind: Kind,
-    /// The class whose freed objects it marks and the meaning of a mark, if it has marks.
+    /// The class whose freed objects the array marks and the meaning of a mark, if it has marks.
     pub marks: Option<(usize, Mark)>,
 }
 

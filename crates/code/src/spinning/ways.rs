@@ -63,9 +63,9 @@ struct Visited {
 /// A nondeterministic choice on a path.
 #[derive(Clone, Copy)]
 enum Choice {
-    /// It stays in the operations of the path, so that engines enumerate its values; this is the number of values.
+    /// The choice stays in the operations of the path, so that engines enumerate its values; this is the number of values.
     Tried(u64),
-    /// It has too many values to enumerate, and no condition depends on it yet.
+    /// The choice has too many values to enumerate, and no condition depends on it yet.
     Free(Option<Range>),
     /// The path has one condition on the choice, and some value satisfies it.
     Made,
