@@ -40,7 +40,7 @@ pub struct Race {
     pub plain: Span,
     /// The source position of the access of the other thread, plain or not.
     pub other: Span,
-    /// The variable that both access.
+    /// The variable that both accesses denote.
     pub variable: VariableId,
 }
 

@@ -9,7 +9,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use fencewright::engines::Token;
 
-/// Cancelled by the first signal.
+/// The token that all searches poll. The first signal cancels it.
 static ASKED: LazyLock<Token> = LazyLock::new(Token::default);
 /// Number of running searches that poll the token.
 static SEARCHES: AtomicUsize = AtomicUsize::new(0);

@@ -46,7 +46,7 @@ pub struct NoOverflow {
     pub per_variable: Option<bool>,
 }
 
-/// A question about fences.
+/// A question about fences: the cheapest fences that achieve a purpose, or which existing fences are needed for it.
 ///
 /// ```
 /// use fencewright::engines::{Limits, Progress};

@@ -79,7 +79,7 @@ pub struct Declarator {
     pub open: bool,
     /// The declared range, if any: `: 0..4`.
     pub range: Option<RangeExpr>,
-    /// The integer type, if any: `: u8`, as the operator that wraps written values around. Excludes a range.
+    /// The integer type, if any: `: u8`, as the operator that wraps assigned values around. A declarator with a type has no range.
     pub wraps: Option<UnaryOp>,
     /// The initial contents, if given: `= ...`.
     pub init: Option<Initial>,
@@ -129,7 +129,7 @@ pub struct Thread {
     pub family: Option<(Name, RangeExpr)>,
     /// Its statements.
     pub body: Block,
-    /// From `thread` to the closing brace.
+    /// The span from `thread` to the closing brace.
     pub span: Span,
 }
 
@@ -142,7 +142,7 @@ pub struct Procedure {
     pub parameters: Vec<Parameter>,
     /// Its statements.
     pub body: Block,
-    /// From `fn` to the closing brace.
+    /// The span from `fn` to the closing brace.
     pub span: Span,
 }
 
@@ -331,7 +331,7 @@ pub struct Property {
     pub binders: Vec<Binder>,
     /// The formula after the binders.
     pub formula: Expr,
-    /// The whole item.
+    /// The span of the whole item.
     pub span: Span,
 }
 

@@ -44,11 +44,11 @@ enum Class {
 struct Comment {
     span: Span,
     class: Class,
-    /// The index of the next token.
+    /// The index of the token after the comment.
     token: usize,
-    /// Whether a blank line precedes it.
+    /// Whether a blank line precedes the comment.
     blank: bool,
-    /// Whether it is on the same line as the previous comment.
+    /// Whether the comment is on the same line as the previous comment.
     joined: bool,
 }
 

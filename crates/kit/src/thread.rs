@@ -1,8 +1,8 @@
 //! The builder of threads, used both for lowering source text and for transforming threads.
 //!
 //! Locations and edges may be added in any order, and locations may be merged later. [`ThreadBuilder::finish`] sorts the edges by the location that
-//! they leave and renumbers the remaining locations. Each edge carries an *origin*, usually the edge of another thread that it was made from. Each
-//! location carries what it *stands for* in the same way.
+//! they leave and renumbers the remaining locations. Each edge carries an *origin*, usually the edge of another thread that it was made from.
+//! Likewise, each location carries a value that records what it *stands for*, usually a location of another thread.
 
 use fencewright_program::{
     Action, Edge, EdgeId, Init, Location, LocationId, Op, Range, Register, RegisterId, Span, Thread,
@@ -78,7 +78,7 @@ impl<O, L: Clone> ThreadBuilder<O, L> {
         LocationId(self.locations.len() as u32 - 1)
     }
 
-    /// Adds a location that stands for the same as another one.
+    /// Adds a location that stands for the same thing as an existing location.
     pub fn copy_of(&mut self, location: LocationId, span: Option<Span>) -> LocationId {
         let stands_for = self.stands_for(location).clone();
         self.location(stands_for, span)

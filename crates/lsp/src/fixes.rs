@@ -11,8 +11,8 @@ use fencewright_report::{Source, Style, fences};
 pub struct Fixes {
     /// The memory model.
     pub model: MemoryModel,
-    /// The properties that hold with the fences. Left out are undecided properties, and violated ones that no fence can help: those that are
-    /// existential, or violated under SC too.
+    /// The properties that hold with the fences. This excludes undecided properties, and violated properties that no fence can repair: properties
+    /// that are existential, or violated under SC too.
     pub properties: Vec<String>,
     /// Whether `properties` are all properties of the program.
     pub all: bool,
@@ -22,7 +22,7 @@ pub struct Fixes {
 
 /// Fences that suffice.
 pub struct Fences {
-    /// The changes that insert all of them; the resulting text was verified.
+    /// The changes that insert all the fences; the resulting text was verified.
     pub changes: Changes,
     /// Each fence by itself.
     pub each: Vec<Fence>,
@@ -34,7 +34,7 @@ pub struct Fences {
 pub struct Fence {
     /// The kind of fence and its place.
     pub words: String,
-    /// Why it is needed.
+    /// The reason why the fence is needed.
     pub why: String,
     /// The statement at which the fence is inserted.
     pub place: Span,

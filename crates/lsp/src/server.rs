@@ -44,11 +44,11 @@ pub type Refusal = (ErrorCode, String);
 /// The stage of the protocol that the client has reached.
 #[derive(PartialEq)]
 enum Stage {
-    /// It has not sent `initialize`.
+    /// The client has not sent `initialize`.
     New,
-    /// It may send any request.
+    /// The client may send any request.
     Ready,
-    /// It has sent `shutdown`.
+    /// The client has sent `shutdown`.
     Leaving,
 }
 
@@ -81,7 +81,7 @@ pub struct Server {
     pub(crate) published: BTreeMap<Uri, ByFile>,
     pub(crate) asked: HashMap<RequestId, Asked>,
     pub(crate) numbers: i32,
-    /// The folder of the texts and pages that the client is asked to show; `None` before the first one.
+    /// The folder of the texts and pages that the client is asked to show; `None` before the first such request.
     pub(crate) texts: Option<TempDir>,
 }
 
@@ -111,7 +111,7 @@ impl Server {
         }
     }
 
-    /// Serves until the client exits or disconnects. Returns whether it sent `shutdown` before.
+    /// Serves until the client exits or disconnects. Returns whether the client sent `shutdown` before.
     pub fn run(mut self, incoming: &Receiver<Message>) -> bool {
         let mut ticked = Instant::now();
         loop {

@@ -77,7 +77,7 @@ const MOST_STATES: u64 = u32::MAX as u64 - 1;
 const PART: usize = 1 << 15;
 
 impl PackedStates {
-    /// The number of states that the encoding states; it is not checked here.
+    /// The number of states according to the encoding, which is not checked here.
     pub fn count(&self) -> u64 {
         match self {
             PackedStates::Plain(words, states) => states.len() as u64 / (*words).max(1) as u64,

@@ -55,9 +55,9 @@ pub struct CellQueue {
 pub(crate) struct Way {
     /// The memory cell that the operation accesses in this way; `None` if it may be any cell.
     pub cell: Option<u32>,
-    /// The condition under which it applies; `None` if it always does.
+    /// The condition under which the operation can be performed in this way; `None` if it always can.
     pub condition: Option<Value>,
-    /// The operations on registers that perform it.
+    /// The operations on registers by which it is performed.
     pub effects: Vec<Op>,
 }
 

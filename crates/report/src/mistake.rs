@@ -84,7 +84,8 @@ pub struct Mistake<'a> {
     pub elements: Option<i64>,
     /// The object that is accessed, if it is known.
     pub object: Option<&'a Object>,
-    /// The number of the object, from 1, if its declaration or allocation creates several objects.
+    /// Which of the objects that one allocation in a loop creates is meant, counted from 1; `None` if the allocation or declaration creates one
+    /// object.
     pub time: Option<u64>,
     /// The name of the register with the wrong value, if it is a variable of C.
     register: Option<&'a str>,

@@ -62,7 +62,7 @@ fn explored(checked: &Checked) -> String {
     format!("{}{of_these}, {}", count(all, "execution"), count(executions.events, "event"))
 }
 
-/// Whether a proof identifies states that differ only by the order of versions.
+/// Whether the proof is a set of states with versions, in which states are equal if they differ only by an order-preserving renaming of versions.
 pub(crate) fn up_to_versions(checked: &Checked) -> bool {
     let has_versions = |proof: &Proof| matches!(proof, Proof::States(set) if set.versions.is_some());
     checked.certificate().is_some_and(|certificate| certificate.proofs.iter().any(has_versions))
@@ -651,7 +651,8 @@ fn final_state(source: Source<'_>, replayed: &Replayed, property: &Property, sty
     text
 }
 
-/// The position of each thread, and its registers, in a state after steps that have written these registers.
+/// The position of each thread and the values of its registers in a state. Only registers with a value ([`Source::has_value`]) are shown; `written`
+/// has the registers that the execution has written so far.
 pub fn threads(source: Source<'_>, state: &State, written: &Written) -> String {
     let program = source.program;
     let width = program.threads.iter().map(|t| t.name.chars().count()).max().unwrap_or(0).min(24);

@@ -128,7 +128,7 @@ impl Sources {
 pub struct Position<'a> {
     /// The name of the file.
     pub file: &'a str,
-    /// Whether it is another file than the main one.
+    /// Whether the file is not the main file.
     pub included: bool,
     /// The line, counted from 1.
     pub line: usize,

@@ -45,7 +45,7 @@ impl Command {
         Command::Engines,
     ];
 
-    /// Its name on the command line; families of `generate` are commands below it.
+    /// The name on the command line. The families of `generate` are subcommands of it.
     pub fn name(self) -> &'static str {
         match self {
             Command::Check => "check",
@@ -68,7 +68,7 @@ impl Command {
         }
     }
 
-    /// Whether its options also apply to the commands below it, which may come before or after them.
+    /// Whether the command has subcommands that accept its options. The options may stand before or after the name of the subcommand.
     pub fn is_above_others(self) -> bool {
         self == Command::Generate
     }

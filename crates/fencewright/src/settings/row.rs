@@ -63,7 +63,7 @@ pub fn rows(command: Command) -> impl Iterator<Item = &'static Row> {
     TABLE.iter().filter(move |row| row.commands.contains(&command))
 }
 
-/// The options of `check` that this engine uses but not every engine does, with their dashes.
+/// The names, with dashes, of the options of `check` that this engine uses but some other engine ignores.
 pub fn known_to(engine: EngineName) -> Vec<String> {
     rows(Command::Check).filter(|row| row.engines.contains(&engine)).map(Row::name).collect()
 }

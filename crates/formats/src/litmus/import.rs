@@ -127,7 +127,7 @@ struct Register {
     declared: Option<Type>,
     /// The number of low bits that are used; 0 if the register is not used.
     used: u32,
-    /// The location whose address it holds from the start, if any.
+    /// The location whose address the register holds from the start, if any.
     address: Option<usize>,
     span: Span,
 }

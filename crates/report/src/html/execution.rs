@@ -186,7 +186,8 @@ impl View<'_> {
         line_of(&self.source.cell_value(cell, value))
     }
 
-    /// The threads that are shown.
+    /// The threads that are shown: all threads of a small program, otherwise the threads that move, at most `MOST_THREADS`. Adds a sentence about
+    /// the others to `left_out`.
     fn threads(&self, left_out: &mut Vec<String>) -> Vec<ThreadId> {
         let all = self.source.program.threads.len();
         let few = all <= FEW_THREADS;
@@ -203,7 +204,7 @@ impl View<'_> {
         threads
     }
 
-    /// The memory cells that are shown.
+    /// The memory cells that are shown: all cells of a small program, otherwise the cells that the property or the execution involves.
     fn cells(&self, left_out: &mut Vec<String>) -> Vec<u32> {
         let all = self.source.program.cells();
         if all <= FEW_CELLS {

@@ -493,8 +493,8 @@ impl Access {
     }
 }
 
-/// Prepares a branch of `either`, which is selected by its first step. Waiting must not select a branch, so an `await` at the start of the branch
-/// becomes a step that is enabled only if the condition holds. Where memorax inserts a step at the start (before a label, jump or loop), this
+/// Prepares a branch of `either`. The first step of a branch selects the branch. Waiting must not select a branch, so an `await` at the start of the
+/// branch becomes a step that is enabled only if the condition holds. Where memorax inserts a step at the start (before a label, jump or loop), this
 /// function inserts a `skip`.
 fn first_step_chooses(branch: &mut Block) {
     let Some(first) = branch.statements.first_mut() else { return };
