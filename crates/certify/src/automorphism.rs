@@ -15,11 +15,11 @@
 //!
 //! * (e) in `g s` the image of e has the value that e has in s; or, if e is the number of a thread, this value with x and y exchanged.
 //!
-//! (e) holds for a constant, which is exchanged if it is a number of a thread. It holds for a register if the register is known to hold what e has to
-//! be: a number of a thread, or anything else; otherwise the register has no image. It holds by induction for any operator on values that are not
-//! numbers of threads; for `==` and `!=` between two numbers of threads, because exchanging x and y is injective; and for a comparison of a number of
-//! a thread with a constant if x and y compare alike with that constant. Everything else, such as `<` between numbers of threads or `+` on them, has
-//! no image, and the exchange is rejected.
+//! A constant satisfies (e); it is exchanged if it is a number of a thread. A register satisfies (e) if the register is known to hold a number of a
+//! thread where e has to be one, and any other value where e must not be one; otherwise the register has no image. By induction, (e) holds for any
+//! operator on values that are not numbers of threads; for `==` and `!=` between two numbers of threads, because exchanging x and y is injective; and
+//! for a comparison of a number of a thread with a constant if x and y compare alike with that constant. Everything else, such as `<` between numbers
+//! of threads or `+` on them, has no image, and the exchange is rejected.
 //!
 //! By (e), and because the ranges and array bounds that numbers of threads are checked against contain both x and y or neither, an operation has in s
 //! the same effect as its image in `g s`: both are enabled or neither is, both fault or neither does, and the results of the operation are mapped to

@@ -28,8 +28,8 @@ pub struct Certificate {
     pub format: String,
     /// Must be [`VERSION`].
     pub version: u32,
-    /// The fingerprint of the program (crate `fingerprint`), by which users notice that two certificates were mixed up. The checker does not depend
-    /// on it.
+    /// The fingerprint of the program (module `fingerprint` of crate `verdict`), by which users notice that two certificates were mixed up. The
+    /// checker does not depend on it.
     pub program: String,
     /// The statement about the program that the proofs are meant to show.
     pub claim: Claim,

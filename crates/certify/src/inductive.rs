@@ -398,8 +398,8 @@ impl<'a> Checker<'a> {
         let cubes = target.map_or(&[][..], |t| &self.states[t.state].cubes);
         let entails = |cubes: &[Cube]| entailment::entails_some(&known, cubes, self.refuter, self.stop);
         // Cubes are first tried one by one, which is faster than all together. A cube is tried alone only if shortest paths show all its differences,
-        // so that only other constraints are left to the refuter. With congruences, up to MOST_HIDDEN differences may be left to it too: they may
-        // follow from congruences, which shortest paths do not use.
+        // so that only constraints of other forms are left to the refuter. With congruences, up to MOST_HIDDEN differences may be left to the refuter
+        // too, because they may follow from congruences, which shortest paths do not use.
         let hidden = if known.iter().any(|c| c.at_most().is_none()) { MOST_HIDDEN } else { 0 };
         let left = |(wanted, cube): (&Vec<(usize, Wanted)>, &Cube)| {
             let left: Vec<&(usize, Wanted)> = wanted.iter().filter(|wanted| !holds(wanted)).collect();
@@ -468,7 +468,7 @@ struct PreparedBranch {
     branch: Branch,
     /// Pairs (copy, summary) of variables: copies of values of summary cells.
     copies: Vec<(usize, usize)>,
-    /// Its assumptions that are differences.
+    /// The assumptions of the branch that are differences.
     assumed: Vec<Edge>,
     /// The target's invariant in terms of the values before the commands: for each cube, the index of each constraint and its translations.
     wanted: Vec<Vec<(usize, Wanted)>>,

@@ -167,7 +167,7 @@ pub(crate) fn same(formula: &Formula, other: &Formula) -> bool {
     formula.defined().is_none() && Parts::of(formula) == Parts::of(other)
 }
 
-/// The canonical form of a formula up to these rules.
+/// The canonical form of a formula with respect to [`same`].
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Parts {
     All(BTreeSet<Parts>),

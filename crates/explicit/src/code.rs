@@ -167,7 +167,7 @@ pub enum AddressCode {
         indices: Range,
         /// The cell of the element with the least index.
         base: u32,
-        /// Whether an index out of range reaches a limit of the model (an open array) instead of a fault.
+        /// Whether the array is open: an index out of range is then a limit of the model, not a fault.
         open: bool,
     },
 }
@@ -294,7 +294,7 @@ impl Code {
         self.threads.len() + 2
     }
 
-    /// The initial sizes: program counters with their full range, everything else for the value 0 alone.
+    /// The initial sizes of the slots: program counters get their full range, every other slot holds only the value 0.
     pub fn sizes(&self, program: &Program) -> Sizes {
         let zero = Bounds { low: 0, high: 0 };
         let mut values = vec![zero; self.slots];

@@ -109,7 +109,7 @@ impl Default for Options {
 /// Engine `explicit`.
 #[derive(Clone, Debug, Default)]
 pub struct Explicit {
-    /// The options of all its searches.
+    /// The options of every search that the engine runs.
     pub options: Options,
 }
 

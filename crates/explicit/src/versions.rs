@@ -163,8 +163,9 @@ pub fn are_likely(program: &Program) -> bool {
     !seeds(program).is_empty()
 }
 
-/// Candidate groups of variables that hold versions: all initially unconstrained variables together, because they may be compared with each other;
-/// then, by itself, each of them (if there are several) and each variable to which a computed value is stored.
+/// Candidate groups of variables that hold versions. The first group is all initially unconstrained variables, because they may be compared with each
+/// other. Every further group is a single variable: an initially unconstrained one (if there are several), or one to which a computed value is
+/// stored.
 fn seeds(program: &Program) -> Vec<Vec<usize>> {
     let is_any = |&v: &usize| program.variables[v].init.iter().any(|init| matches!(init, Init::Any(None)));
     let all = 0..program.variables.len();

@@ -80,7 +80,7 @@ impl Vector {
         !self.0.is_disjoint(&other.0)
     }
 
-    /// Whether this state represents all valuations of another one: its literals are a subset.
+    /// Whether this state represents all valuations of another state: every literal of this state is a literal of the other.
     pub fn covers(&self, other: &Vector) -> bool {
         self.0.is_subset(&other.0)
     }

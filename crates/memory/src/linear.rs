@@ -5,7 +5,7 @@
 //! `linear <= 0`, or states that a form is a multiple of a number. An expression that is still not linear has an unknown value, and a condition on it
 //! may be true or false: both over-approximate, which is sound.
 //!
-//! A case may mention auxiliary variables. It applies to a state if some values of them satisfy its constraints.
+//! A case may mention auxiliary variables. The case applies to a state if its constraints hold for some values of these variables.
 
 use fencewright_program::{BinaryOp, Expr, UnaryOp};
 

@@ -1,7 +1,7 @@
 //! The trait of machines: control states, and steps between them that perform commands on integer cells.
 //!
 //! A search needs only this trait to explore a machine, with any domain. Certificates speak about the machines of this crate only; an engine may
-//! define its own.
+//! define further machines.
 
 use std::fmt;
 use std::hash::Hash;
@@ -85,10 +85,9 @@ impl fmt::Display for Limitation {
 /// commands can be performed in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
-    /// Distinguishes it from other evidence of the same control state; its meaning depends on the machine.
+    /// Distinguishes this evidence from other evidence of the same control state; the meaning of the number depends on the machine.
     pub case: u32,
-    /// The commands. The last one assumes the condition; a machine whose stores may leave at the very end performs the flushes of these stores before
-    /// it.
+    /// The commands. The last one assumes the condition. If stores may leave the buffers at the very end, their flushes come before this assumption.
     pub commands: Vec<Command>,
 }
 

@@ -14,7 +14,7 @@ pub enum Expr<L> {
     Unary(UnaryOp, Box<Expr<L>>),
     /// A binary operation. `And` and `Or` evaluate their right side only when the left one does not decide.
     Binary(BinaryOp, Box<Expr<L>>, Box<Expr<L>>),
-    /// The second expression if the first one is true, the third one otherwise; only that one is evaluated.
+    /// The second expression if the first one is true, otherwise the third one. Only the selected expression is evaluated.
     If(Box<Expr<L>>, Box<Expr<L>>, Box<Expr<L>>),
 }
 

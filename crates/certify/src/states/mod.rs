@@ -183,7 +183,7 @@ const FEW: usize = 2_000;
 const CHUNK: usize = 256;
 /// Number of successor states that are collected before they are looked up together.
 const BATCH: usize = 64;
-/// Number of collected states at which they are looked up even if further successors of the same state follow.
+/// Number of collected successor states at which the batch is looked up even if the current state has further successors.
 const MOST_IN_BATCH: usize = 1 << 12;
 
 /// Checks that a set of states shows these properties of a program, on all cores.

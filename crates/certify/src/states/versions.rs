@@ -243,8 +243,8 @@ pub struct Start {
 }
 
 impl Start {
-    /// Maps the initial value of a register or variable to positions. It is unchanged if the scale is 0, so that it is no version, or if there are no
-    /// arbitrary initial values.
+    /// Maps the initial value of a register or variable to positions. A value of scale 0 is not a version and stays unchanged; without arbitrary
+    /// initial values, all values stay unchanged.
     pub fn place(&self, scale: i64, init: Init) -> Init {
         let room = self.any as i64 + 1;
         match init {

@@ -11,7 +11,7 @@
 //! * An agent *can begin* a sequence (is an *initial* of it) if no earlier event of the sequence happens before its first event there.
 //!
 //! At the end of each execution E, the search considers each pair of an event `i` and a later step of an agent `r` that may be reversible, that is,
-//! in the other order in some other execution:
+//! may occur in the other order in some other execution:
 //! * `i` and an event of `r` *race*: they conflict, and no event happens after `i` and before the event of `r`;
 //! * `i` wrote something that the step of `r` waits for (`footprint::Step::waits`), so that `r` may have been enabled before `i` and disabled after
 //!   it. The step may be taken later in E, or never.

@@ -144,7 +144,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Tries sets, and then multisets with bounds up to `most`, until every open property has a spurious path that multisets have too.
+    /// Tries sets, and then multisets with bounds up to `most`, until every open property has a spurious path that the multiset machine has too.
     fn multisets(&mut self, most: u32) {
         for many in 1..=most {
             let open: Vec<usize> =

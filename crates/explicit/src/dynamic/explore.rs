@@ -7,8 +7,8 @@
 //!
 //! A step that waits (for the lock, or for values in memory) may have been enabled before a conflicting event, and be taken only much later or never.
 //! So for these steps, and for steps that are disabled at the end of the execution, the search goes back through the writes of the awaited locations,
-//! until it finds one before which the step was enabled. These writes are totally ordered in every execution, so leaving out one write and the events
-//! after it restores the earlier values.
+//! until it finds a write before which the step was enabled. These writes are totally ordered in every execution, so leaving out one write and the
+//! events after it restores the earlier values.
 
 use std::collections::VecDeque;
 
@@ -169,7 +169,8 @@ impl<'p> Search<'p> {
         before.event.as_ref().expect("it was taken").branch.footprint.clone()
     }
 
-    /// Adds trees to the last node, which has none: one for each alternative that is not asleep, of the first agent with such an alternative.
+    /// Chooses the first agent with an alternative that is not asleep, and adds one tree for each such alternative to the last node, which has no
+    /// trees.
     fn any_step(&mut self) -> Free {
         let sampled_before = std::mem::take(&mut self.machine.sampled);
         let mut enabled = false;

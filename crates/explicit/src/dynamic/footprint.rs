@@ -135,7 +135,7 @@ pub struct Tables {
     pub seen: Vec<Vec<Box<[Key]>>>,
     /// For each cell, the keys of the formulas that read it.
     pub seen_cells: Vec<Box<[Key]>>,
-    /// For each cell, the key of its class of cells that are awaited together, if it belongs to one.
+    /// For each cell, the key of the class of cells that are awaited together with it; `None` if there is no such class.
     pub classes: Vec<Option<Key>>,
     /// For each thread, whether some location [sees emptiness](Place::sees_emptiness).
     pub sees_emptiness: Vec<bool>,
@@ -246,13 +246,14 @@ impl Tables {
     }
 }
 
-/// The agents: the program of each thread, and its buffer; under PSO one buffer per cell that it stores to.
+/// The agents of a program: the code of each thread, and the buffers. Under TSO each thread has one buffer; under PSO, one per cell that it stores
+/// to.
 pub struct Agents {
     /// The number of threads. An agent whose index is less than this number is the program of a thread.
     pub threads: usize,
     /// For each thread, the agents that flush its buffer.
     flushers: Vec<Range<usize>>,
-    /// For each flushing agent, the thread, and under PSO the cell.
+    /// For each flushing agent, the thread whose buffer it flushes, and under PSO the cell.
     buffers: Vec<(u32, Option<u32>)>,
 }
 

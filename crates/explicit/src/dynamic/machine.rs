@@ -19,7 +19,7 @@ use super::state::{Buffered, NONE, State};
 pub struct Flushed {
     /// The event that issued the store.
     pub issuer: u32,
-    /// The last event that loaded it from the buffer.
+    /// The last event that loaded the stored value from the buffer.
     pub reader: u32,
     /// The number of store fences that the thread issued before the store.
     pub fences: u32,

@@ -35,8 +35,8 @@
 //! * **Locations with several outgoing edges.** A thread observes which of them are enabled. A step from such a location reads everything that any of
 //!   the edges waits for: the lock, cells, and whether the thread's own buffer is empty if only some of the edges wait for that.
 //! * **Alternatives.** Edges that leave one location and are enabled together, and the values of a `*`, are alternatives of one step: each is
-//!   explored, and each has the footprint of all of them. So they are independent of the same events, and having explored one never makes another one
-//!   redundant.
+//!   explored, and each has the footprint of all of them. So all alternatives of a step are independent of the same events, and exploring one
+//!   alternative never makes another redundant.
 //!
 //! On programs whose threads choose by their registers or by one cell (`if`, `while`, `await`, `cas`, `*`) these rules add nothing to `Tr`. Waiting
 //! loops, such as `await`, become steps that wait: see `awaits`. An `await` on registers involves its thread alone: if the condition is false, the
@@ -366,7 +366,7 @@ fn observe(machine: &Machine<'_>, state: &State, leaf: &Observable) -> i64 {
 /// Enumerates all combinations of initial registers and memory.
 struct Initial {
     choices: Vec<Vec<i64>>,
-    /// The index of the value of each choice; `None` before the first combination.
+    /// For each choice, the index of its current value; `None` before the first combination.
     positions: Option<Vec<usize>>,
     /// The number of registers of each thread.
     registers: Vec<usize>,

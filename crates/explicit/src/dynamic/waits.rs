@@ -5,7 +5,7 @@ use fencewright_program::{Action, Address, Edge, Expr, Op, Program, RegisterId, 
 
 /// The cells that the steps from one location wait for, before they are grouped into classes.
 pub enum Waits {
-    /// Nothing.
+    /// No step from the location waits for a memory cell.
     Nothing,
     /// One cell, whose index is computed from registers.
     One(Address),

@@ -1,5 +1,5 @@
-//! The representative of the orbit of a state. Its threads are sorted by their keys. If some keys are equal, it is the least packed state among those
-//! with sorted threads.
+//! The representative of the orbit of a state: the state whose threads are sorted by their keys. If some keys are equal, several states of the orbit
+//! have sorted threads; the representative is then the least packed state among them.
 
 use std::cmp::Ordering;
 

@@ -10,7 +10,7 @@
 //!
 //! If a thread branches, its prefix is a tree. Edges and flushes of a thread are separate processes; the prefix of the flushes is one flush. A store
 //! into an empty buffer ends a prefix: it enables a flush, which would belong to no prefix. For a blocked thread, the footprint of its blocked steps
-//! counts. While a thread holds the lock, no step of another thread depends on its steps, except on the release of the lock.
+//! counts. While a thread holds the lock, no step of another thread depends on a step of the holder other than the release of the lock.
 //!
 //! Prefixes are computed thread by thread. A prefix that has been computed counts with the footprint of its steps, any other with everything that its
 //! thread may still do. So in Fig. 4.5 the prefix of the first thread ends at its first store, because the second thread will load the stored

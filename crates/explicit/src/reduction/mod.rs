@@ -44,7 +44,7 @@ use persistent::Persistent;
 pub use sleep::{Sleep, SleepSink};
 pub use summary::{Footprint, Place, Summaries, UNLOCK, order};
 
-/// Up to this number of threads there are few interleavings.
+/// Maximum number of threads for which [`Reduction::Suited`] is [`Reduction::Local`]: few threads have few interleavings.
 const FEW_THREADS: usize = 2;
 
 /// The partial order reduction of a search.

@@ -159,7 +159,7 @@ struct Run<'a, 'p> {
     progress: &'a Progress,
     /// The current number of stores kept in order.
     k: u32,
-    /// The memory cells for which the values of the other stores are kept in summary cells.
+    /// The memory cells for which the values of the stores beyond the `k` ordered ones are kept in summary cells.
     summaries: Summarised,
     rounds: u32,
     answers: Vec<Option<Answer>>,
@@ -393,7 +393,7 @@ enum Searched {
     Path(usize, Path),
 }
 
-/// A counterexample that is no execution, with what is known about it.
+/// A counterexample that is not an execution, with the data that refinement needs.
 struct Spurious<'a> {
     machine: &'a BufferMachine<'a>,
     live: &'a LiveCells,

@@ -148,7 +148,7 @@ struct Run<'a, 'p> {
     /// The maximum number of contexts.
     most: u32,
     certificates: bool,
-    /// When the current number of contexts was allowed.
+    /// When `bound` got its current value.
     since: Instant,
     /// When the run began.
     began: Instant,

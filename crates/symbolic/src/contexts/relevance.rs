@@ -40,8 +40,8 @@ pub struct Ending {
 struct ThreadFacts {
     /// For each location, the live registers.
     live: LiveRegisters,
-    /// For each location, the memory cells that may still be loaded. The facts after those of the cells are for arrays, one for each variable: any
-    /// element of the array may be loaded.
+    /// For each location, the memory cells that may still be loaded. After the facts for cells, there is one fact for each variable: any element of
+    /// the array may still be loaded.
     loads: Facts,
     /// For each location, how a context may end there.
     endings: Vec<Ending>,
@@ -283,8 +283,8 @@ fn reaches(flow: &Flow, sets: &BTreeMap<Vec<LocationId>, usize>, limits: &Limits
 
 static EMPTY: Vec<LocationId> = Vec::new();
 
-/// For each location, the memory cells that may be loaded from there on. The facts after those of the cells are for arrays, one for each variable:
-/// any element of the array may be loaded.
+/// For each location, the memory cells that may be loaded from there on. After the facts for cells, there is one fact for each variable: any element
+/// of the array may be loaded.
 fn loads(program: &Program, thread: &Thread, flow: &Flow, limits: &Limits) -> Result<Facts, Reason> {
     let mut effects = Vec::new();
     for (e, edge) in thread.edges.iter().enumerate() {

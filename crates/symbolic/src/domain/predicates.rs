@@ -5,9 +5,9 @@
 //! by the predicates before the step and the assumptions of the step. To check this entailment, the values after the step are expressed in terms of
 //! those before. Difference constraints are decided by shortest paths, prepared once per step; all others by the solver, with a cache.
 //!
-//! A predicate about a summary cell ([`Cells`](fencewright_memory::Cells)) holds for every value that the cell stands for. After a step these are its
-//! old values and those folded into it, so the predicate must be entailed for each of them. A copy (`Expand`) is a variable of its own, for which
-//! every predicate about the summary holds.
+//! A predicate about a summary cell ([`Cells`](fencewright_memory::Cells)) holds for every value that the cell stands for. After a step the cell
+//! stands for its old values and for the values folded into it, so the predicate must be entailed for each of them. A copy (`Expand`) is a variable
+//! of its own, for which every predicate about the summary cell holds.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -130,8 +130,8 @@ enum Predicate {
 struct Prepared {
     assumed: Vec<Predicate>,
     assumptions: Vec<Linear>,
-    /// Predicates about summary cells hold for copies of their values too: the index of such a predicate before the step, and the same predicate
-    /// about a copy, in both forms.
+    /// The predicates about summary cells, applied to copies of their values: the index of such a predicate before the step, and the predicate with
+    /// the copy in place of the summary cell, in both forms.
     copied: Vec<(usize, Predicate, Linear)>,
     wanted: Vec<Predicate>,
 }

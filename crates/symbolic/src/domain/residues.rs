@@ -157,7 +157,7 @@ enum ResidueOp {
 }
 
 impl ResidueStep {
-    /// The step with these branches, whose cells begin with those that are live before it. `None` if residues do not matter.
+    /// The step with these branches. Its first cells are the cells that are live before the step. `None` if residues do not matter.
     pub fn new(
         moduli: &Moduli,
         before: &[CellId],

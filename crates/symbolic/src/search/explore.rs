@@ -119,7 +119,7 @@ pub struct ReachedControl<C, S> {
     pub control: C,
     /// The cells that are live there.
     pub live: Vec<CellId>,
-    /// The reachable states of these cells, without those that another one covers.
+    /// The reachable states of these cells, except for states that another reachable state covers.
     pub states: Vec<S>,
 }
 

@@ -48,7 +48,7 @@ pub struct Instrumenter<'a> {
     pub notion: Notion,
     /// The thread that is instrumented.
     pub id: ThreadId,
-    /// Its original code.
+    /// The original code of that thread.
     pub code: &'a Thread,
     /// Facts about the attacks of the instrumented program.
     pub(super) known: Known<'a>,

@@ -18,7 +18,7 @@
 //! | `attacked` | an attack has begun |
 //! | `closed` | threads outside the cone do not move: from a delayed store to the next load from memory (they could have moved earlier), and after the attacking load |
 //! | `touched:x`, `stored:x` | the cone has accessed `x`; the cone has stored to `x` |
-//! | `delayed:x`, `newest:x` | the attacker has a delayed store to `x`; the newest of its values |
+//! | `delayed:x`, `newest:x` | the attacker has a delayed store to `x`; the value of the newest such store |
 //!
 //! The control-flow graph of a thread exists in several copies: outside the cone; in the cone; in a locked section that has to join the cone; and,
 //! for each attacking store, delaying. A thread enters the cone with a store to a cell that the cone has accessed, or a load of a cell that the cone

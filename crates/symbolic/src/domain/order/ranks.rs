@@ -1,9 +1,9 @@
 //! Ranks: the encoding of a preorder in bytes.
 //!
-//! The points have fixed ranks. Between two points, below the first and above the last there is *room*: ranks for values that are not points. They
-//! are assigned upwards from the start of the room, without gaps, separately for each component. Over the integers and naturals there is no room
-//! between points, and over the naturals none below the first. If only equality is tracked there is one room, and values in it are numbered in order
-//! of occurrence.
+//! The points have fixed ranks. Between two points, below the first and above the last there is *room*: ranks for values that are not points. The
+//! ranks in a room are assigned upwards from its start, without gaps, separately for each component. Over the integers and naturals there is no room
+//! between points, and over the naturals no room below the first point. If only equality is tracked there is one room, and the values in it are
+//! numbered in order of occurrence.
 
 use fencewright_program::Numbers;
 use smallvec::SmallVec;

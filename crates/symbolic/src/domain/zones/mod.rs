@@ -365,7 +365,7 @@ impl Domain for Zones {
     }
 
     /// Clips a zone: bounds above the clip constant are dropped, and bounds below its negation are raised to it. If marks are used, bounds of either
-    /// kind are raised to the next mark instead; of those below the negated clip constant, none is raised beyond it.
+    /// kind are raised to the next mark instead; a bound below the negated clip constant is not raised beyond that constant.
     fn stored(&self, zone: &Zone) -> Zone {
         let clip = |&bound: &i32| match bound {
             NONE => NONE,
