@@ -221,7 +221,7 @@ impl Forward<Symbolic> for Analysis<'_> {
         }
         match &statement.kind {
             StmtKind::Special(ObjectEvent::Allocate(..)) => _ = self.allocations.insert(statement.span),
-            // `realloc` may return the memory of the old object, which it frees last here.
+            // The translation of `realloc` frees the old object last, although `realloc` may return the memory of this object.
             StmtKind::Special(ObjectEvent::Free(..)) => {
                 self.again |= self.allocations.contains(&statement.span);
             }

@@ -41,7 +41,7 @@ pub struct Built<O, L = ()> {
     pub origins: Vec<O>,
     /// For each location, the value that records its meaning, such as the location that it was copied from.
     pub stand_for: Vec<L>,
-    /// For each location of the builder its number in the thread; `None` if it was removed.
+    /// For each location of the builder, its number in the thread; `None` if the location was removed.
     pub numbers: Vec<Option<LocationId>>,
 }
 

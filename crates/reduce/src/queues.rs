@@ -57,7 +57,7 @@ pub(crate) struct Way {
     pub cell: Option<u32>,
     /// The condition under which the operation can be performed in this way; `None` if it always can.
     pub condition: Option<Value>,
-    /// The operations on registers by which it is performed.
+    /// The changes of registers that perform the operation.
     pub effects: Vec<Op>,
 }
 

@@ -410,13 +410,13 @@ pub struct Program {
 
 /// A thread.
 pub struct Thread {
-    /// Its name.
+    /// A name based on C; emission makes it unique.
     pub name: String,
-    /// Its registers: first those of symbolic code, with the same numbers.
+    /// The registers: first those of symbolic code, with the same numbers.
     pub registers: Vec<RegisterInfo>,
-    /// Its arrays of registers.
+    /// The arrays of registers, which represent memory private to the thread or mark freed objects.
     pub arrays: Vec<Array>,
-    /// Its statements.
+    /// The statements, in which all calls are inlined.
     pub code: Vec<Step>,
     /// The call that creates the thread.
     pub span: Span,
@@ -424,9 +424,9 @@ pub struct Thread {
 
 /// A register.
 pub struct RegisterInfo {
-    /// Its name.
+    /// A name based on C; emission makes it unique.
     pub name: String,
-    /// Its initial value.
+    /// The initial value; [`UNDEFINED`] if the register starts undefined.
     pub init: i64,
     /// The entity that the register represents, for reports.
     pub holds: Holds,
@@ -443,9 +443,9 @@ impl RegisterInfo {
 
 /// An array of registers.
 pub struct Array {
-    /// Its name.
+    /// A name based on C; emission makes it unique.
     pub name: String,
-    /// Its first index.
+    /// The first index.
     pub first: i64,
     /// The initial values of the elements.
     pub init: Vec<i64>,

@@ -363,7 +363,8 @@ struct Run<'a, S: Scribe> {
     batch: &'a Batch,
     scribe: &'a S,
     progress: &'a Progress,
-    /// Runs that may run in parallel lock it for reading. A run that needs all memory locks it for writing, so that it is alone.
+    /// Ordinary runs hold the lock for reading, so they can run in parallel. A run that needs all memory holds it for writing, so that no other run
+    /// uses memory.
     turns: &'a RwLock<()>,
     /// Whether there are other workers.
     beside: bool,

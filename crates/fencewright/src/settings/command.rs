@@ -45,7 +45,7 @@ impl Command {
         Command::Engines,
     ];
 
-    /// The name on the command line. The families of `generate` are subcommands of it.
+    /// The name on the command line; for a family of programs, `generate` and the name of its subcommand.
     pub fn name(self) -> &'static str {
         match self {
             Command::Check => "check",

@@ -47,10 +47,10 @@ const MOST_LISTED: usize = 20;
 /// The behaviour of a thread at an `await` whose condition does not hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Awaits {
-    /// It evaluates the condition repeatedly, and is never blocked.
+    /// The thread evaluates the condition repeatedly, and is never blocked.
     #[default]
     Spin,
-    /// It blocks until the condition holds. Used for `deadlock`; no other property distinguishes this behaviour from spinning.
+    /// The thread is blocked until the condition holds. Used for `deadlock`; no other property distinguishes this behaviour from spinning.
     Block,
 }
 
