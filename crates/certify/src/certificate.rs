@@ -230,8 +230,8 @@ pub enum MachineName {
         k: u32,
         /// The end of the buffer whose stores are kept in order.
         kept: KeptEnd,
-        /// The memory cells that have summary cells, for the values of those of their stores that are not kept in order; omitted if no memory cell
-        /// has one.
+        /// The memory cells with a summary cell, which holds the values of the stores to the memory cell that are not kept in order; omitted if there
+        /// are none.
         #[serde(default, skip_serializing_if = "Summarised::is_empty", with = "memory_cells")]
         summaries: Summarised,
     },

@@ -29,7 +29,7 @@ pub enum Rejection {
     Symmetry(String),
     /// A reduction that the certificate states is not justified, for the reason in words.
     Reduction(String),
-    /// The program uses a number that the certificate declares to be a version for more than its order, for the reason in words.
+    /// The certificate declares a number of the program to be a version, but the program depends on more than the order of that number.
     Versions(String),
     /// The program cannot be transformed as the claim requires.
     Transformation(String),
@@ -265,8 +265,8 @@ impl Proofs<'_> {
         Ok(())
     }
 
-    /// Checks that the next proofs show these properties under TSO (THESIS16 Algorithm 3.1). The paths need not be trusted: the extended program has
-    /// all TSO executions of the program, whatever the paths are along which it delays stores.
+    /// Checks that the next proofs show these properties under TSO (THESIS16 Algorithm 3.1). The paths need not be trusted: whatever they are, the
+    /// program extended by them has all TSO executions of the program.
     fn lazy(
         &mut self,
         program: &Program,

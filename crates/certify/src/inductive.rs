@@ -153,8 +153,8 @@ impl<'a> Checker<'a> {
         Ok(Checker { machine, symmetry, states, numbers, refuter, stop })
     }
 
-    /// Checks conditions 2 and 3 for all states. Of several rejections, a mistake takes precedence over an undecided state; then the first state
-    /// counts.
+    /// Checks conditions 2 and 3 for all states. If several states are rejected, a mistake takes precedence over an undecided state, and an earlier
+    /// state over a later one.
     fn all(&self, properties: &[Property]) -> Result<Accepted, Rejection> {
         let cubes = self.states.iter().map(|s| s.cubes.len()).sum();
         let check = |states: Range<usize>, scratch: &mut Paths| {

@@ -189,7 +189,7 @@ impl Parts {
         }
     }
 
-    /// The operands of nested operators of one kind.
+    /// The canonical forms of the operands of nested operators `op`: those of a, b and c for `a && (b && c)`.
     fn operands(formula: &Formula, op: BinaryOp) -> BTreeSet<Parts> {
         let mut operands = BTreeSet::new();
         let mut open = vec![formula];

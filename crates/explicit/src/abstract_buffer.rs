@@ -28,7 +28,7 @@ use fencewright_memory::Kept;
 use super::code::ThreadCode;
 use super::layout::{BufferFields, Growth};
 
-/// Which facts about its stores a buffer keeps.
+/// The parameters of an abstract buffer: which stores it keeps in order, and how it counts all other stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abstraction {
     /// Maximum number of stores kept in order (PSO: per memory cell).
@@ -75,7 +75,8 @@ pub struct AbstractBuffer {
     rest: Vec<Entry>,
 }
 
-/// A flush that the rules allow for the current contents of an abstract buffer. A store may have several flushes, with different buffers afterwards.
+/// A flush that the rules allow for the current contents of an abstract buffer. One buffered value may have several flushes, which leave different
+/// buffers behind.
 pub struct Leaving {
     /// The cell that the flush writes, as an index into `buffered_cells`.
     pub kind: u64,

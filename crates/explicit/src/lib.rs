@@ -82,8 +82,8 @@ pub struct Options {
     /// The bound on the size of store buffers; `None` if they are unbounded. A store that does not fit is not explored; then there is no proof, and
     /// the answer is a violation or `unknown`.
     pub buffer_bound: Option<Bound>,
-    /// Whether proofs should be checkable sets of states. If the reduction of a search does not yield one, a second search with persistent sets
-    /// follows.
+    /// Whether proofs should be checkable sets of states. If the reduction of a search does not yield such a set, a second search with persistent
+    /// sets follows.
     pub certificates: bool,
     /// Whether unbounded tags, version counters and identities are stored only up to their order. Such a search finds proofs only, and only for
     /// programs that have versions.

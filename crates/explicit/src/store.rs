@@ -266,7 +266,7 @@ impl Store {
     }
 }
 
-/// Inserts a slot at the first free position from that of its hash.
+/// Inserts a slot at the first free position, starting from the position that its hash gives.
 fn place(table: &mut [u64], shift: u32, hash: u64, slot: u64) {
     let mask = table.len() - 1;
     let mut position = (hash >> shift) as usize;

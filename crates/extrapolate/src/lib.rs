@@ -45,7 +45,7 @@ pub use relaxed::Attempt;
 /// How the predicates of the relaxed program are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
-    /// The predicates of the SC proof are extrapolated, and cubes of at most two of them are searched; in the last attempt, larger ones too.
+    /// The predicates of the SC proof are extrapolated, and cubes of at most two of them are searched; in the last attempt, larger cubes too.
     #[default]
     Predicates,
     /// The cubes of the SC proof are extrapolated too. No other cubes are searched, except in the last attempt, which refines `P_M` itself.

@@ -9,7 +9,7 @@ use fixedbitset::FixedBitSet;
 pub struct Literal(pub u32);
 
 impl Literal {
-    /// The literal that the predicate holds or does not hold.
+    /// The literal which states that the predicate holds, or that it does not hold.
     pub fn new(predicate: usize, holds: bool) -> Self {
         Literal(2 * predicate as u32 + u32::from(!holds))
     }

@@ -323,9 +323,9 @@ fn comparison(op: BinaryOp, difference: &Linear) -> Vec<Cube> {
 pub enum Simple {
     /// Continues only if the constraint holds.
     Assume(Constraint),
-    /// The cell takes the value of the form; any value if that is unknown.
+    /// The cell takes the value of the form, or an arbitrary value if the form is unknown.
     Assign(CellId, Value),
-    /// Adds the value of the form, or an arbitrary value if that is unknown, to those that the summary cell stands for.
+    /// Adds the value of the form, or an arbitrary value if the form is unknown, to the values that the summary cell stands for.
     Fold(CellId, Value),
     /// The cell takes one of the values that the summary cell stands for.
     Expand(CellId, CellId),

@@ -114,7 +114,7 @@ id!(
 /// A concurrent program with the properties to be checked.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
-    /// The values that registers and memory hold.
+    /// The data domain of registers and memory.
     pub numbers: Numbers,
     /// Shared variables; they occupy consecutive memory cells, in order.
     pub variables: Vec<Variable>,

@@ -98,10 +98,10 @@ use versions::{Renaming, Start, Types, Versions};
 pub struct StateSet {
     /// The memory model.
     pub model: ModelName,
-    /// The abstraction of its store buffers; `None` if they are exact.
+    /// The abstraction of the store buffers; `None` if the buffers are exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub abstraction: Option<Abstraction>,
-    /// The packing of its states.
+    /// How each state is packed into words.
     pub layout: Layout,
     /// For each thread and location, the registers that are live there, in order.
     pub live: Vec<Vec<Vec<u32>>>,
@@ -343,8 +343,8 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Checks conditions 2 and 3 for all states. Of several rejections, a mistake takes precedence over an undecided state; then the first state
-    /// counts.
+    /// Checks conditions 2 and 3 for all states. If several states are rejected, a mistake takes precedence over an undecided state, and an earlier
+    /// state over a later one.
     fn all(&self, workers: usize, stop: &Stop) -> Result<Accepted, Rejection> {
         let words = self.set.layout.words;
         let count = self.states.len() / words;

@@ -232,8 +232,8 @@ impl Versions {
     }
 }
 
-/// Initial versions as positions. Below, between and above the fixed initial values there is room for all arbitrary ones. So every order of initial
-/// values is an order of positions.
+/// Initial versions as positions. Below, between and above the fixed initial values there are enough positions for all arbitrary initial values. So
+/// every order of initial values is an order of positions.
 #[derive(Clone, Debug)]
 pub struct Start {
     /// The fixed initial values, sorted.
@@ -261,9 +261,9 @@ impl Start {
 /// The two ways to rank an odd version among the others. Each gives a representative of the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A version of its own, between its even neighbours.
+    /// The odd version stays distinct, between its even neighbours.
     Between,
-    /// Equal to the least greater version.
+    /// The odd version is made equal to the least greater version.
     Joined,
 }
 

@@ -90,8 +90,8 @@ pub fn run(
                 Ok((n, report)) => {
                     running[n] = false;
                     known.take(&members[n], report);
-                    // Once all answers have evidence, only their check is left. It may need as much time as the search, so no member has a turn for
-                    // that time.
+                    // Once all answers have evidence, they only remain to be checked. The check may take as long as the search, so no member gets a
+                    // turn for that time.
                     if task.is_judged() && known.report.is_decided_with_evidence(task) {
                         turns.rest(known.start.elapsed());
                     }

@@ -41,7 +41,7 @@ impl Item {
         Item { key, mode: 0 }
     }
 
-    /// A read by a step that is enabled for some of the values only.
+    /// A read of a value that decides whether the step is enabled.
     pub fn wait(key: Key) -> Self {
         Item { key, mode: WAITS }
     }
@@ -56,7 +56,7 @@ impl Item {
         Item { key, mode: FLUSHES }
     }
 
-    /// Whether the step is enabled for some of the values only.
+    /// Whether the value read decides whether the step is enabled.
     pub fn waits(self) -> bool {
         self.mode & WAITS != 0
     }
@@ -104,7 +104,7 @@ pub enum Awaited {
     Nothing,
     /// One cell, whose index is computed from registers.
     Cell(Address),
-    /// Several cells. Their writes are totally ordered in every execution, so one key stands for all of them.
+    /// Several cells. The writes to them are totally ordered in every execution, so one key stands for all of them.
     Class(Key),
 }
 
@@ -135,7 +135,7 @@ pub struct Tables {
     pub seen: Vec<Vec<Box<[Key]>>>,
     /// For each cell, the keys of the formulas that read it.
     pub seen_cells: Vec<Box<[Key]>>,
-    /// For each cell, the key of the class of cells that are awaited together with it; `None` if there is no such class.
+    /// For each cell, the key of its class, that is, of the cells that are awaited together; `None` if the cell is in no class.
     pub classes: Vec<Option<Key>>,
     /// For each thread, whether some location [sees emptiness](Place::sees_emptiness).
     pub sees_emptiness: Vec<bool>,

@@ -89,7 +89,7 @@ use state::State;
 /// What the search does at an execution that does not terminate or is very long. With either choice there is no proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endless {
-    /// Cut it, and continue with other executions to find violations.
+    /// Cut the execution, and continue with other executions to find violations.
     Cut,
     /// Stop the whole search.
     GiveUp,

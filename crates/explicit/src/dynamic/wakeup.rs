@@ -173,8 +173,8 @@ fn way_down(
     None
 }
 
-/// Whether all executions that begin with a sequence have been explored from sleeping steps, or will be found by reversing the races of these
-/// explorations.
+/// Whether all executions that begin with a sequence were explored when one of the sleeping steps was taken, or will be found by reversing the races
+/// of the executions explored then.
 fn is_covered(asleep: &[&Branch], sequence: &Sequence<'_>) -> bool {
     asleep.iter().any(|branch| match branch.relation(sequence) {
         Relation::Initial(_) => true,

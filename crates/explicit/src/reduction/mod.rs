@@ -91,9 +91,9 @@ impl Reduction {
         matches!(self, Reduction::None | Reduction::Local | Reduction::Persistent)
     }
 
-    /// This reduction, with `Suited` resolved. Persistent sets are replaced if there are more threads than they support. They are also replaced if
-    /// buffers are bounded, because then a flush enables a store that was cut off. The checker of certificates does not account for that: its buffers
-    /// are unbounded.
+    /// This reduction, with `Suited` resolved. `Persistent` is replaced by `Local` if there are more threads than persistent sets support. It is also
+    /// replaced if buffers are bounded, because then a flush enables a store that was cut off, and the checker of certificates, whose buffers are
+    /// unbounded, does not account for that.
     pub fn suited(self, threads: usize, bounded: bool) -> Self {
         let fits = !bounded && threads <= MOST_THREADS;
         match self {

@@ -78,9 +78,9 @@ impl Default for Options {
 
 /// Maximum number of stores kept in order; larger numbers have never helped.
 const MOST_KEPT: u32 = 8;
-/// Summaries of the other stores are tried before more stores than this are kept in order. A loop can give a spurious counterexample for each k, each
-/// of them one store longer than the one before. In `examples/dijkstra.fw`, `assertions` took 105,066 states when all k up to 8 were tried first; now
-/// it takes 36,886.
+/// Maximum number of stores kept in order before summaries of the other stores are tried. A loop can give a spurious counterexample for each k, each
+/// one store longer than the previous one. In `examples/dijkstra.fw`, `assertions` took 105,066 states when all k up to 8 were tried first; now it
+/// takes 36,886.
 const FEW_KEPT: u32 = 4;
 /// The checker accepts certificates about exact buffers up to this bound.
 const LARGEST_BOUND: u32 = 64;

@@ -75,7 +75,7 @@ pub struct Predicates {
     fixed: bool,
     /// Cached answers of the solver to `Question`s.
     cache: RefCell<FxHashMap<Question, bool>>,
-    /// Cached vocabularies, one for each set of live cells. Many steps share few such sets.
+    /// Cached vocabularies, one for each set of live cells. There are few such sets, and many steps share each.
     vocabularies: RefCell<FxHashMap<Box<Live>, Arc<Vocabulary>>>,
     /// The budget of the solver per query.
     budget: Budget,
@@ -84,7 +84,7 @@ pub struct Predicates {
 /// Maximum number of cached answers of the solver; the cache is cleared when it is full.
 const MOST_REMEMBERED: usize = 200_000;
 
-/// Maximum number of cached vocabularies times the size of the newest one; beyond it, the cache is cleared.
+/// Maximum product of the number of cached vocabularies and the size of the newest one; beyond it, the cache is cleared.
 const MOST_PREDICATES: usize = 1_000_000;
 
 /// The predicates over one set of live cells, in a fixed order.

@@ -136,7 +136,7 @@ pub struct ResidueStep {
     modulus: i64,
     /// The number of cells that the step accesses.
     cells: usize,
-    /// How many of the cells, the first ones, are live before the step.
+    /// The number of cells that are live before the step; these cells come first.
     before: usize,
     /// The live cells after the step, with their moduli; empty if no residues are kept.
     after: Vec<(usize, i64)>,
@@ -251,7 +251,7 @@ impl ResidueStep {
     }
 }
 
-/// For each cell, the modulus of the residues that matter; 1 if none do.
+/// For each cell, the modulus of the residues that matter; 1 if no residue of the cell matters.
 #[derive(Clone, Debug, Default)]
 pub struct Moduli {
     of: Vec<i64>,

@@ -117,7 +117,7 @@ pub type StepOf<M> = Step<<M as Machine>::Name, <M as Machine>::Control>;
 pub struct ReachedControl<C, S> {
     /// The control state.
     pub control: C,
-    /// The cells that are live there.
+    /// The cells that are live in the control state.
     pub live: Vec<CellId>,
     /// The reachable states of these cells, except for states that another reachable state covers.
     pub states: Vec<S>,

@@ -54,7 +54,7 @@ pub struct Order {
     components: Components,
 }
 
-/// A step on ranks. The first indices are the points, then the cells before the step, then other cells.
+/// A step on ranks. Indices number the points first, then the cells that are live before the step, then all other cells of the step.
 pub struct OrderTransition {
     ops: Vec<RankOp<u8>>,
     /// The indices of the cells after the step, each with its component. The components that occur are renumbered from 0.

@@ -21,7 +21,7 @@ pub struct Scale {
     relations: Relations,
     /// The ranks of the points.
     points: Vec<u8>,
-    /// For each rank, the start of its room; for a point, its own rank.
+    /// For each rank, the first rank of its room; for the rank of a point, this rank itself.
     start: Box<[u8; 256]>,
     most_cells: usize,
 }

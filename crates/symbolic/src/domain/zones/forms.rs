@@ -23,9 +23,9 @@ const MOST_WAYS: usize = 12;
 /// Maximum number of iterations of closure and propagation between entries with the same terms. Stopping early only loses precision.
 const MOST_TURNS: usize = 4;
 
-/// A cell id that no machine uses: the value to be folded into a summary cell.
+/// The cell id of the value to be folded into a summary cell; no machine uses this id.
 pub const FOLDED: CellId = CellId::MAX;
-/// The cell ids that are less than `UNKNOWN` and at least `LEAST_UNKNOWN` are used by no machine. They stand for unknown values.
+/// The cell ids below `UNKNOWN`, down to `LEAST_UNKNOWN`, stand for unknown values; no machine uses these ids.
 const UNKNOWN: CellId = CellId::MAX - 1;
 const LEAST_UNKNOWN: CellId = CellId::MAX / 2;
 

@@ -169,7 +169,7 @@ impl Zone {
         (bound != NONE).then_some(bound)
     }
 
-    /// The zone as constraints on the forms of its rows, without those that follow from two others.
+    /// The zone as constraints on the forms of its rows, without constraints that follow from two others.
     fn cube(&self, rows: &[Linear]) -> Cube {
         let mut kept: Vec<Vec<Option<i32>>> =
             (0..self.size).map(|i| (0..self.size).map(|j| self.bound(i, j)).collect()).collect();
@@ -393,7 +393,7 @@ impl Domain for Zones {
     }
 
     /// Starts to use the marks, if the program has some and they alone exclude the path. Otherwise adds rows for sums, increases the clip constant,
-    /// or both; if that does not exclude the path, the same is tried together with the marks.
+    /// or both; if that does not exclude the path, tries these refinements again with the marks in use.
     fn refine(&self, path: &mut dyn SpuriousPath<Self>) -> Result<Self, String> {
         if self.fixed || self.marked || self.marks.are_none() {
             return self.refine_clip(path);
