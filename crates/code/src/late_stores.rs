@@ -24,7 +24,7 @@ use crate::dataflow::forward::{Added, Cycles, Forward, Keep, walk};
 use crate::nodes::Nodes;
 use crate::reuse::is_later;
 
-/// A late store.
+/// A store that a later store of its thread may overtake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Late {
     /// The thread that executes the store.

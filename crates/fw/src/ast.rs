@@ -14,7 +14,7 @@ pub struct Name {
     pub span: Span,
 }
 
-/// A whole file.
+/// The syntax tree of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct File {
     /// The items in the order of the text.
@@ -96,7 +96,7 @@ pub enum ArraySize {
     Indices(RangeExpr),
 }
 
-/// Initial contents.
+/// The initial contents of a variable.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Initial {
     /// `= 3`

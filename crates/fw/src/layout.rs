@@ -8,7 +8,7 @@ use fencewright_program::{BinaryOp, Span};
 use super::token::{Keyword, Token, TokenKind};
 use super::wrap::{Piece, wrap};
 
-/// One level of indentation.
+/// Width of one level of indentation, in columns.
 const STEP: usize = 4;
 
 /// Lays out the text of a file without errors.

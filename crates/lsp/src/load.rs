@@ -24,7 +24,7 @@ pub struct Question {
     pub front_end: &'static dyn FrontEnd,
     /// The texts of open files.
     pub texts: Texts,
-    /// The settings.
+    /// The settings, which include the options for reading.
     pub settings: Arc<Settings>,
     /// Cancels reading.
     pub token: Token,

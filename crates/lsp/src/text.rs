@@ -22,7 +22,7 @@ impl Encoding {
         }
     }
 
-    /// Its name in the protocol.
+    /// The name of the encoding in the protocol.
     pub fn kind(self) -> PositionEncodingKind {
         match self {
             Encoding::Utf8 => PositionEncodingKind::UTF8,

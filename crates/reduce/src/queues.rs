@@ -42,9 +42,9 @@ pub struct Queue {
 pub struct CellQueue {
     /// The memory cell that all stores of the queue write.
     pub cell: u32,
-    /// The number of stores.
+    /// The number of buffered stores.
     pub count: RegisterId,
-    /// The value of each store.
+    /// The value of each buffered store.
     pub values: Vec<RegisterId>,
     /// The epoch of each store; empty if the thread executes no store fence while stores may be buffered.
     pub epochs: Vec<RegisterId>,

@@ -548,7 +548,7 @@ impl Table {
         self.number + self.thread + self.line + 8
     }
 
-    /// The header line.
+    /// The line with the names of the columns.
     pub fn heading(&self, style: Style) -> String {
         let heading = format!(
             "  {:>number$}  {:thread$}  {:>line$}  {:statement$}  what happens",

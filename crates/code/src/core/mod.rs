@@ -381,7 +381,7 @@ pub enum Value {
         member: Box<Value>,
         /// The node of the structure.
         node: NodeId,
-        /// The structure.
+        /// The type of the structure.
         record: RecordId,
         /// The path from the structure to the member.
         path: Vec<Step>,

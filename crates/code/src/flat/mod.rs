@@ -28,7 +28,7 @@ pub const UNDEFINED: i64 = -0x5EAD_BEEF_0000;
 pub enum Term {
     /// A number.
     Number(i64),
-    /// A register.
+    /// The value of a register.
     Register(Register),
     /// An element of an array of registers, which represents memory private to one thread.
     Element(usize, Box<Term>),
@@ -408,7 +408,7 @@ pub struct Program {
     pub threads: Vec<Thread>,
 }
 
-/// A thread.
+/// A thread in flat code.
 pub struct Thread {
     /// A name based on C; emission makes it unique.
     pub name: String,
@@ -422,7 +422,7 @@ pub struct Thread {
     pub span: Span,
 }
 
-/// A register.
+/// The declaration of a register.
 pub struct RegisterInfo {
     /// A name based on C; emission makes it unique.
     pub name: String,
@@ -441,7 +441,7 @@ impl RegisterInfo {
     }
 }
 
-/// An array of registers.
+/// The declaration of an array of registers.
 pub struct Array {
     /// A name based on C; emission makes it unique.
     pub name: String,

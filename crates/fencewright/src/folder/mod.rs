@@ -127,7 +127,7 @@ impl Item {
 pub struct Asked {
     /// The program that the question is about.
     pub program: Item,
-    /// The memory model.
+    /// The memory model under which the program is checked.
     pub model: MemoryModel,
 }
 
@@ -216,11 +216,11 @@ fn is_program(path: &Path) -> bool {
 /// The outcome of a question: a verdict on one property, or a failure for a whole program.
 #[derive(Clone, Copy)]
 pub enum Outcome<'a> {
-    /// A verdict.
+    /// A verdict on one property.
     Answer {
         /// The program as it was read for this question.
         program: &'a Program,
-        /// The memory model.
+        /// The memory model under which the program is checked.
         model: MemoryModel,
         /// The verdict with its evidence.
         checked: &'a Checked,

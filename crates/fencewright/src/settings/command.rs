@@ -79,15 +79,15 @@ impl Command {
 pub enum Group {
     /// Options for most users.
     Main,
-    /// C programs.
+    /// Options for C programs.
     C,
     /// Options for output formats and files.
     Output,
     /// Options that only some engines use.
     Engines,
-    /// For experiments with engines.
+    /// Options for experiments with engines.
     Research,
-    /// Accepted but not shown in the help.
+    /// Options that are accepted but not shown in the help.
     Hidden,
 }
 
