@@ -29,7 +29,7 @@ type Paper = [&'static str; 7];
 /// The numbers for a run that the paper does not have.
 const NONE: Paper = [""; 7];
 
-/// The numbers for a run that the authors stopped after ten hours; `predicates` is its number of predicates.
+/// The numbers for a run that the authors stopped after ten hours; `predicates` is the number of predicates in this run.
 const fn given_up(predicates: &'static str) -> Paper {
     [predicates, "", "T/O", "", "", "", ""]
 }

@@ -26,7 +26,7 @@ pub struct Run {
     pub peers: Peers,
     /// The sections measured so far; the last one may be incomplete.
     pub sections: Vec<Section>,
-    /// Whether tables are printed. They are not if the CSV or the page is written to the standard output.
+    /// Whether tables are printed; false if the CSV or the page is written to the standard output.
     pub prints: bool,
     start: Instant,
 }

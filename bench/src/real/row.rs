@@ -47,7 +47,7 @@ pub enum Outcome {
 
 /// A row with its outcome.
 pub struct Ran {
-    /// The row.
+    /// The row of the list.
     pub row: Row,
     /// The outcome of the run.
     pub outcome: Outcome,

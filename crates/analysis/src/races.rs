@@ -122,7 +122,7 @@ fn accesses<'p>(program: &'p Program, is_plain: &dyn Fn(Span) -> bool) -> Access
     accesses
 }
 
-/// A random execution.
+/// A random execution in which one thread is paused.
 struct Walk<'w, 'p> {
     reference: &'w Reference<'p>,
     accesses: &'w Accesses<'p>,

@@ -24,7 +24,7 @@ use crate::dataflow::forward::{Added, Cycles, Forward, Keep, walk};
 use crate::nodes::Nodes;
 use crate::reuse::is_later;
 
-/// A late store.
+/// A store that a later store of its thread may overtake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Late {
     /// The thread that executes the store.
@@ -221,7 +221,7 @@ impl Forward<Symbolic> for Analysis<'_> {
         }
         match &statement.kind {
             StmtKind::Special(ObjectEvent::Allocate(..)) => _ = self.allocations.insert(statement.span),
-            // `realloc` may return the memory of the old object, which it frees last here.
+            // The translation of `realloc` frees the old object last, although `realloc` may return the memory of this object.
             StmtKind::Special(ObjectEvent::Free(..)) => {
                 self.again |= self.allocations.contains(&statement.span);
             }

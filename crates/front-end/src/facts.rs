@@ -162,7 +162,7 @@ pub enum Storage {
 /// The places that consecutive pointer values denote.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Places {
-    /// The first value.
+    /// The first of these values.
     pub first: i64,
     /// The place of each value from `first` on; `None` for a value without a place, such as one past the end of an array.
     pub parts: Vec<Option<Part>>,

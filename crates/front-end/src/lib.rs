@@ -184,7 +184,7 @@ pub struct Input<'a> {
     /// The options of the command line.
     pub options: &'a Options,
     open: &'a Open<'a>,
-    /// The number of files read, and of their bytes.
+    /// The number of files read so far; `bytes` is their total size.
     files: usize,
     bytes: usize,
 }

@@ -58,7 +58,7 @@ impl Loaded {
         self.name.clone().or_else(stem).unwrap_or_else(|| self.sources.name().to_owned())
     }
 
-    /// Writes the values of overridden constants into the syntax tree, so that it can be printed.
+    /// Writes the values of overridden constants into the syntax tree, so that the printed program has these values.
     pub fn settle_constants(&mut self) {
         for item in &mut self.file.items {
             if let Item::Const(constant) = item

@@ -10,14 +10,14 @@ use fencewright_program::{BinaryOp, Numbers, Span, UnaryOp};
 pub struct Name {
     /// The text of the name.
     pub text: String,
-    /// Its position.
+    /// Where the name is written.
     pub span: Span,
 }
 
-/// A whole file.
+/// The syntax tree of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct File {
-    /// Its items, in order.
+    /// The items in the order of the text.
     pub items: Vec<Item>,
 }
 
@@ -62,16 +62,16 @@ pub enum CostTarget {
 /// `const NAME = value;`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Const {
-    /// Its name.
+    /// The name that stands for the value.
     pub name: Name,
-    /// Its value: a constant expression.
+    /// The value: a constant expression.
     pub value: Expr,
 }
 
 /// One variable in a `shared`, `mutex` or `var` declaration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declarator {
-    /// Its name.
+    /// The name of the variable, mutex or register.
     pub name: Name,
     /// The indices of an array, `[8]` or `[-2..3]`; `None` for a scalar.
     pub size: Option<ArraySize>,
@@ -96,7 +96,7 @@ pub enum ArraySize {
     Indices(RangeExpr),
 }
 
-/// Initial contents.
+/// The initial contents of a variable.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Initial {
     /// `= 3`
@@ -123,11 +123,11 @@ pub struct RangeExpr {
 /// A thread, or a family of threads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thread {
-    /// Its name.
+    /// The name of the thread or family.
     pub name: Name,
-    /// The index and its range, if this is a family: `[me in 0..N]`.
+    /// The name and the range of the index, if this is a family: `[me in 0..N]`.
     pub family: Option<(Name, RangeExpr)>,
-    /// Its statements.
+    /// The statements, which every instance of a family executes.
     pub body: Block,
     /// The span from `thread` to the closing brace.
     pub span: Span,
@@ -136,11 +136,11 @@ pub struct Thread {
 /// `fn f(a, b) { ... }`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Procedure {
-    /// Its name.
+    /// The name that calls use, and that qualifies labels and registers of the procedure in formulas.
     pub name: Name,
     /// The parameters in the order of the arguments.
     pub parameters: Vec<Parameter>,
-    /// Its statements.
+    /// The statements, which are inlined at every call.
     pub body: Block,
     /// The span from `fn` to the closing brace.
     pub span: Span,
@@ -149,7 +149,7 @@ pub struct Procedure {
 /// A parameter of a procedure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Its name.
+    /// The name in the body of the procedure.
     pub name: Name,
     /// The type `: u8`, if any: the argument, and values assigned to the parameter, wrap around.
     pub wraps: Option<UnaryOp>,
@@ -251,7 +251,7 @@ pub struct Place {
 pub struct Expr {
     /// The expression itself.
     pub kind: ExprKind,
-    /// Its position.
+    /// The span of the whole expression.
     pub span: Span,
 }
 

@@ -8,7 +8,7 @@ use fencewright_program::{BinaryOp, Span};
 use super::token::{Keyword, Token, TokenKind};
 use super::wrap::{Piece, wrap};
 
-/// One level of indentation.
+/// Width of one level of indentation, in columns.
 const STEP: usize = 4;
 
 /// Lays out the text of a file without errors.
@@ -83,7 +83,7 @@ fn place_comments(text: &str, tokens: &[Token], spans: &[Span]) -> Vec<Comment> 
         let behind = gap == 0 && before.is_some();
         let followed = next.kind != TokenKind::End && breaks(text, spans[last].end, next.span.start) == 0;
         let class = match (followed, behind) {
-            // A comment that is followed by `}` on its line gets its own line after `{`, and otherwise stays after the previous token.
+            // A comment with a `}` behind it on its line gets a line of its own if `{` precedes it, and otherwise stays after the previous token.
             (true, true) if next.kind == TokenKind::CloseBrace => match before {
                 Some(Token { kind: TokenKind::OpenBrace, .. }) => Class::Own,
                 _ => Class::Trailing,

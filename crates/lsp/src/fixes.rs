@@ -9,7 +9,7 @@ use fencewright_report::{Source, Style, fences};
 
 /// The result of a search for fences under a memory model.
 pub struct Fixes {
-    /// The memory model.
+    /// The memory model under which the fences suffice.
     pub model: MemoryModel,
     /// The properties that hold with the fences. This excludes undecided properties, and violated properties that no fence can repair: properties
     /// that are existential, or violated under SC too.
@@ -20,17 +20,17 @@ pub struct Fixes {
     pub fences: Result<Fences, String>,
 }
 
-/// Fences that suffice.
+/// A set of fences that suffices, with the changes that insert them.
 pub struct Fences {
     /// The changes that insert all the fences; the resulting text was verified.
     pub changes: Changes,
-    /// Each fence by itself.
+    /// The fences of the set, each with the changes that insert it alone.
     pub each: Vec<Fence>,
     /// Whether no cheaper set suffices.
     pub optimal: bool,
 }
 
-/// One fence.
+/// One fence of a set that suffices.
 pub struct Fence {
     /// The kind of fence and its place.
     pub words: String,

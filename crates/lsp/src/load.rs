@@ -16,15 +16,15 @@ use crate::uri::plain;
 
 /// A program to be read.
 pub struct Question {
-    /// The name of its main file.
+    /// The name of the main file.
     pub name: String,
-    /// The text of its main file.
+    /// The text of the main file.
     pub text: Arc<str>,
-    /// Its language.
+    /// The language of the program.
     pub front_end: &'static dyn FrontEnd,
     /// The texts of open files.
     pub texts: Texts,
-    /// The settings.
+    /// The settings, which include the options for reading.
     pub settings: Arc<Settings>,
     /// Cancels reading.
     pub token: Token,

@@ -44,7 +44,7 @@ pub struct Declaration {
     pub span: Span,
     /// The span of the whole declaration.
     pub whole: Span,
-    /// The thread or procedure that contains it.
+    /// The thread or procedure that contains the declaration; `None` at the top level.
     pub inside: Option<String>,
 }
 

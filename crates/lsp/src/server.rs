@@ -56,7 +56,7 @@ enum Stage {
 pub(crate) enum Asked {
     /// Creates a progress token with this name for this program.
     Progress(Uri, String),
-    /// Queries the settings.
+    /// Queries the settings of the editor.
     Settings,
     /// A request whose answer is ignored.
     Anything,
@@ -346,7 +346,7 @@ impl Server {
     }
 }
 
-/// Parameters of a message.
+/// Parses the parameters of a message.
 pub(crate) fn parsed<P: DeserializeOwned>(params: Value) -> Result<P, Refusal> {
     serde_json::from_value(params).map_err(|error| (ErrorCode::InvalidParams, error.to_string()))
 }

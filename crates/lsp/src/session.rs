@@ -126,7 +126,7 @@ impl Session {
         self.programs.get_mut(uri)
     }
 
-    /// All programs.
+    /// All open programs, by the URIs of their main files.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (&Uri, &mut Program)> {
         self.programs.iter_mut()
     }

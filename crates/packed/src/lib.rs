@@ -24,7 +24,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub enum PackedStates {
     /// The number of words per state, and the states in one array.
     Plain(usize, Vec<u64>),
-    /// In encoded form.
+    /// The states in encoded form.
     Compressed {
         /// The number of states.
         count: u64,
@@ -42,7 +42,7 @@ pub enum Unreadable {
     Stopped,
 }
 
-/// The serialised form.
+/// The encoded states as a certificate file contains them.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {

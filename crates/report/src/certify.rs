@@ -30,7 +30,7 @@ pub struct Certified<'a> {
     pub certificate: Option<&'a Certificate>,
     /// The result of the check.
     pub answer: Answer,
-    /// The duration of the check.
+    /// The duration of the check, in seconds.
     pub seconds: f64,
 }
 

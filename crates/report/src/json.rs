@@ -89,7 +89,7 @@ pub fn verdict_with(
 /// A panic of Fencewright itself. Every command that prints JSON prints this after the answers that it has.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bug {
-    /// The version of Fencewright.
+    /// The version of Fencewright that panicked.
     pub version: String,
     /// The program and the arguments of the command.
     pub command: Vec<String>,
@@ -155,7 +155,7 @@ pub(crate) struct At<'a> {
     calls: Vec<CallObject<'a>>,
 }
 
-/// A call of a procedure.
+/// An inlined call that led to the position.
 #[derive(Serialize)]
 struct CallObject<'a> {
     call: &'a str,
@@ -283,7 +283,7 @@ struct MistakeObject<'a> {
     freed: Option<FreedObject<'a>>,
 }
 
-/// An object in memory.
+/// The object that a memory error concerns.
 #[derive(Serialize)]
 struct ObjectObject<'a> {
     name: Option<&'a str>,

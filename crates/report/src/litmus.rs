@@ -59,7 +59,7 @@ pub struct State {
     pub satisfies: Option<bool>,
 }
 
-/// The result of a litmus test.
+/// The result of a litmus test under one memory model.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The name of the file.
@@ -80,7 +80,7 @@ pub struct Outcome {
     pub states: Vec<State>,
     /// The exploration's answer about the condition.
     pub found: FinalStates,
-    /// The duration of the search.
+    /// The duration of the search, in seconds.
     pub seconds: f64,
 }
 

@@ -18,7 +18,7 @@ pub struct Origins {
     known: HashMap<(ThreadId, RegisterId), Origin>,
 }
 
-/// The origin of a value.
+/// The origin of a value: an expression of the source that gives this value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Origin {
     /// The text of the origin: the place that was read, or an expression over such places.
@@ -67,7 +67,7 @@ impl Written {
             .extend(ops.iter().filter_map(written_register).map(|register| (event.thread, register)));
     }
 
-    /// Whether a register was written.
+    /// Whether the execution has written a register.
     pub fn contains(&self, thread: ThreadId, register: RegisterId) -> bool {
         self.registers.contains(&(thread, register))
     }

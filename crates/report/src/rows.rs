@@ -32,7 +32,7 @@ pub struct Row {
     pub passes: Option<Passes>,
 }
 
-/// Iterations of a loop.
+/// The iterations of a loop that one row stands for.
 pub struct Passes {
     /// The number of iterations.
     pub times: usize,

@@ -481,8 +481,8 @@ fn passes_in_words(last: &Step<'_>, before: &State, passes: &Passes, steps: usiz
     format!("{times} around in {} steps{alone}: {changed}", grouped(steps as u64))
 }
 
-/// For a step that changes the buffer: the memory cells that it changes, and the buffer after it. `None` if the words of the step imply them: a flush
-/// that empties the buffer, or a store into an empty one.
+/// For a step that changes the buffer: the memory cells that it changes, and the buffer afterwards. `None` if the description of the step implies
+/// both, for a flush that empties the buffer or a store into an empty buffer.
 fn changes(step: &Step<'_>) -> Option<String> {
     let (source, thread) = (step.source, step.event.thread.index());
     let (before, after) = (&step.before, &step.after);
@@ -548,7 +548,7 @@ impl Table {
         self.number + self.thread + self.line + 8
     }
 
-    /// The header line.
+    /// The line with the names of the columns.
     pub fn heading(&self, style: Style) -> String {
         let heading = format!(
             "  {:>number$}  {:thread$}  {:>line$}  {:statement$}  what happens",

@@ -93,7 +93,7 @@ struct Place {
     sees_emptiness: bool,
     /// The addresses of the loads whose values decide whether steps from the location are enabled.
     awaited: Vec<Address>,
-    /// Whether the addresses in `awaited` can be computed before the step, because it does not write the registers in them.
+    /// Whether the addresses in `awaited` can be computed before the step, because the step does not write the registers in these addresses.
     fixed: bool,
 }
 

@@ -20,7 +20,7 @@ use crate::{memory, stop};
 
 /// A command whose options are in the table.
 pub trait Of {
-    /// The command.
+    /// The command, as the table names it.
     const COMMAND: Command;
 }
 

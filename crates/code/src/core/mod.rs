@@ -139,7 +139,7 @@ pub struct Thread {
     pub name: String,
     /// The registers of the thread; a `Register` is an index into this list.
     pub registers: Vec<RegisterInfo>,
-    /// Its statements.
+    /// The statements, in which all calls are inlined.
     pub code: Vec<Stmt>,
     /// The call that creates the thread; for `main` the definition of the function.
     pub span: Span,
@@ -162,7 +162,7 @@ pub struct RegisterInfo {
     pub initial: Option<i64>,
     /// The node of the places that the register may point to; `None` if the register is neither a pointer nor an integer of the same width.
     pub points: Option<NodeId>,
-    /// Its origin, for reports.
+    /// The origin of the register, for reports.
     pub about: About,
 }
 
@@ -381,7 +381,7 @@ pub enum Value {
         member: Box<Value>,
         /// The node of the structure.
         node: NodeId,
-        /// The structure.
+        /// The type of the structure.
         record: RecordId,
         /// The path from the structure to the member.
         path: Vec<Step>,

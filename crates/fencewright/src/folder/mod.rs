@@ -127,7 +127,7 @@ impl Item {
 pub struct Asked {
     /// The program that the question is about.
     pub program: Item,
-    /// The memory model.
+    /// The memory model under which the program is checked.
     pub model: MemoryModel,
 }
 
@@ -216,11 +216,11 @@ fn is_program(path: &Path) -> bool {
 /// The outcome of a question: a verdict on one property, or a failure for a whole program.
 #[derive(Clone, Copy)]
 pub enum Outcome<'a> {
-    /// A verdict.
+    /// A verdict on one property.
     Answer {
         /// The program as it was read for this question.
         program: &'a Program,
-        /// The memory model.
+        /// The memory model under which the program is checked.
         model: MemoryModel,
         /// The verdict with its evidence.
         checked: &'a Checked,
@@ -363,7 +363,8 @@ struct Run<'a, S: Scribe> {
     batch: &'a Batch,
     scribe: &'a S,
     progress: &'a Progress,
-    /// Runs that may run in parallel lock it for reading. A run that needs all memory locks it for writing, so that it is alone.
+    /// Ordinary runs hold the lock for reading, so they can run in parallel. A run that needs all memory holds it for writing, so that no other run
+    /// uses memory.
     turns: &'a RwLock<()>,
     /// Whether there are other workers.
     beside: bool,

@@ -45,7 +45,7 @@ impl Command {
         Command::Engines,
     ];
 
-    /// The name on the command line. The families of `generate` are subcommands of it.
+    /// The name on the command line; for a family of programs, `generate` and the name of its subcommand.
     pub fn name(self) -> &'static str {
         match self {
             Command::Check => "check",
@@ -79,15 +79,15 @@ impl Command {
 pub enum Group {
     /// Options for most users.
     Main,
-    /// C programs.
+    /// Options for C programs.
     C,
     /// Options for output formats and files.
     Output,
     /// Options that only some engines use.
     Engines,
-    /// For experiments with engines.
+    /// Options for experiments with engines.
     Research,
-    /// Accepted but not shown in the help.
+    /// Options that are accepted but not shown in the help.
     Hidden,
 }
 

@@ -29,7 +29,7 @@ use crate::{BufferBound, NoOverflow, Purpose};
 pub struct Choice {
     /// The value as it is written.
     pub name: &'static str,
-    /// Its help; may be empty.
+    /// The help for the value; may be empty.
     pub help: &'static str,
 }
 
@@ -139,16 +139,16 @@ impl Value for Models {
 pub enum Target {
     /// The language .fw.
     Fw,
-    /// C.
+    /// The language C.
     C,
 }
 
 /// One memory model, or all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Models {
-    /// This model.
+    /// Only this model.
     One(MemoryModel),
-    /// All of them.
+    /// All memory models.
     All,
 }
 

@@ -120,7 +120,7 @@ impl Location {
     }
 }
 
-/// A register of a thread.
+/// An x86 register of a thread during import.
 struct Register {
     family: usize,
     init: i128,

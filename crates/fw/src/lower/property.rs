@@ -21,7 +21,7 @@ pub struct Stated {
     pub properties: Vec<Property>,
     pub hints: Hints,
     pub diagnostics: Vec<Diagnostic>,
-    /// The names in use.
+    /// The names of properties that are in use.
     taken: HashSet<String>,
     /// For each keyword, the number to try for the next unnamed property.
     next: HashMap<&'static str, usize>,

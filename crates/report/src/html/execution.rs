@@ -84,7 +84,8 @@ struct StepData {
     /// Cells with their new values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     memory: Vec<(usize, String)>,
-    /// For each store that the step issues, the cell and the value: with these, memory is as it would be under SC.
+    /// For each store that the step issues, the cell and the value. Applying the stores at this step, and not when they are flushed, gives the memory
+    /// under SC.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     issued: Vec<(usize, String)>,
     /// Changes of buffers: the thread, the index of the change, the number of entries removed there, and the entries inserted.
