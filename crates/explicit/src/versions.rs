@@ -1,8 +1,8 @@
 //! Versions up to their order. Versions are unbounded numbers: tags, version counters and identities. Only their relative order is stored, so that
 //! there are finitely many states.
 //!
-//! The rules, and the proof that only the order matters, are in [`fencewright_certify::states::versions`]; the checker of certificates applies them
-//! again. Which variables hold versions is guessed: each variable to which a store writes a computed value or which is initially unconstrained,
+//! The rules, and the proof that only the order matters, are in [`fencewright_certify::states::versions`]; the checker of certificates applies the
+//! rules again. Which variables hold versions is guessed: each variable to which a store writes a computed value or which is initially unconstrained,
 //! closed under data flow.
 //!
 //! A search with versions over-approximates, so it can only find proofs: a new version may or may not be equal to another one, and both cases are

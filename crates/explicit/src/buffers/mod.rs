@@ -5,9 +5,9 @@
 //! A violation is real if its path can be turned into an execution; otherwise it is spurious and a finer abstraction is tried.
 //!
 //! Multisets are unbounded, yet reachability with them is decidable (Theorem 15), by *expand, enlarge and check*. Given a bound on the number of
-//! copies of a value, they are *enlarged* if a value with that many copies may occur any number of times, which over-approximates multisets; they are
+//! copies of a value, multisets are *enlarged* if a value with that many copies may occur any number of times, which over-approximates them; they are
 //! *expanded* if a store beyond the bound is not explored, which under-approximates them. The bound grows until one of the two searches gives an
-//! answer. If multisets reach a spurious violation, no bound helps, and the order of stores has to be kept.
+//! answer. If the multiset machine itself has a spurious path to a violation, no bound helps, and the order of stores has to be kept.
 //!
 //! The number of stores kept in order grows in each round, and is determined by the spurious path: it is at least the number with which no flush on
 //! this path can overtake an older store. Algorithm 3.2 as printed does not start with sets; here sets are treated as multisets with bound 1.

@@ -1,7 +1,7 @@
 //! Partial order reductions: steps whose order does not matter are not explored in all orders.
 //!
-//! [`Reduction::Local`] is built into the transition relation (`expand.rs`). The others choose in each state a subset of the steps that suffices,
-//! based on static [summaries](summary) of the steps that threads may still take:
+//! [`Reduction::Local`] is built into the transition relation (`expand.rs`). The other reductions choose in each state a subset of the steps that
+//! suffices, based on static [summaries](summary) of the steps that threads may still take:
 //!
 //! * [`ample`]: the steps of one thread, or some of them (THESIS16 s.2.2.2, Algorithm 2.2, conditions C0 to C3);
 //! * [`persistent`]: the steps of the smallest set of threads that no other thread can disturb (s. 4.1);

@@ -6,8 +6,8 @@
 //!
 //! A flush commutes with all other steps of its own thread that can come before it. Stores and barriers enter at the other end of the buffer. A load
 //! of the same cell sees the same value before and after the flush. A step that waits for the empty buffer (a fence, a lock, an atomic step) can only
-//! come after it. Under PSO flushes of different cells commute as well. So the edges of a thread and the flushes of its buffer are two independent
-//! processes (`Part`), except for steps that wait for the empty buffer.
+//! come after the flush. Under PSO flushes of different cells commute as well. So the edges of a thread and the flushes of its buffer are two
+//! independent processes (`Part`), except for steps that wait for the empty buffer.
 //!
 //! Cells are partitioned into at most 64 classes, and cells of one class are not distinguished. This over-approximates dependence. Cells whose
 //! accesses all commute, because only one thread accesses them or none writes them, belong to no class.
