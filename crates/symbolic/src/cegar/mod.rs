@@ -1,4 +1,4 @@
-//! Engine `cegar` (FENCES12): abstracts buffers to the stores that they keep in order, and integers to zones or predicates, and refines both
+//! Engine `cegar` (FENCES12): abstracts buffers by keeping only some stores in order, abstracts integers by zones or predicates, and refines both
 //! abstractions by counterexamples.
 //!
 //! An abstract counterexample is examined as in s. 7 of FENCES12. (1, 2) If its events are an execution of the exact memory model, the program is

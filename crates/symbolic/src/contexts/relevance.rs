@@ -7,7 +7,7 @@
 //!   own thread could read and that are hidden from it by a newer store.
 //! * *A context ends only directly after an observable step* ([`Relevance::ending`]): a load (which could have read another value later), a lock
 //!   operation, a store that leaves immediately, or a change that a property observes. Everything that the thread does after this step can be
-//!   postponed to the start of its next context; if the thread has no further context, it is irrelevant.
+//!   postponed to the start of its next context, and is irrelevant if the thread has no further context.
 //! * *In the last context no other thread moves* ([`Relevance::hopeless`], [`Relevance::representative`]): of the other threads, only the parts that
 //!   properties observe matter. If these parts exclude every violation, the context is not begun.
 

@@ -3,8 +3,8 @@
 //! A zone has, for each pair of live cells (and the constant 0), an upper bound on their difference: it is a conjunction of constraints `x - y <= c`.
 //! Bounds greater than the clip constant are dropped and bounds less than its negation are raised to it, so there are finitely many zones for given
 //! cells and every search terminates; a larger clip constant is a refinement. A small clip constant suffices for many mutual exclusion algorithms,
-//! because they rely on facts such as which ticket is ahead of which, strictly or not. If a counterexample shows that large constants of the program
-//! matter, such as the end of a long loop, bounds beyond the clip constant are raised to the next of these [`Marks`].
+//! because they rely on facts such as whether one ticket number is less than another. If a counterexample shows that large constants of the program
+//! matter, such as the end of a long loop, a bound beyond the clip constant is raised to the next large constant ([`Marks`]).
 //!
 //! A summary cell ([`Cells`](fencewright_memory::Cells)) has a row like any other cell, and its bounds hold for every value that it stands for. A
 //! zone may be closed and clipped as usual: if all choices of values satisfy some bounds, they also satisfy their consequences. `Fold` takes the
