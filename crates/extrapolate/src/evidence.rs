@@ -8,9 +8,9 @@
 //! cells and epochs, with places replaced by buffer entries. A count that the state does not constrain may have any value within the bound. The
 //! translation is not trusted: the invariant is checked like any other.
 //!
-//! Of several locations of `P_M` that stand for one location of `P`, only the one that has the same number as in `P` is translated, because every
-//! behaviour from the others is possible from it too. The locations of a faulted thread are the exception: all of them have new numbers in `P_M`, so
-//! all of them are translated.
+//! Of several locations of `P_M` that stand for one location of `P`, only the location that has the same number as in `P` is translated, because
+//! every behaviour that is possible from another one is possible from this location too. The locations of a faulted thread are the exception: all of
+//! them have new numbers in `P_M`, so all of them are translated.
 
 use std::collections::{HashMap, HashSet};
 
