@@ -1,4 +1,4 @@
-//! The footprints of the steps of an agent: what they read and write, and what they wait for.
+//! The footprints of the steps of an agent: the objects that the steps read, write, and wait for.
 //!
 //! An *agent* is the program of a thread or one of its store buffers: under TSO the buffer is one agent, under PSO it is one agent for each cell. The
 //! *step* of an agent in a configuration consists of all events that the agent can take there: a thread may have several edges, and a `*` several
