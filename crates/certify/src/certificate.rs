@@ -64,7 +64,7 @@ pub enum Claim {
     /// The program is robust against TSO: in the program instrumented with attacks, no attack succeeds under SC. There is one proof for each group of
     /// attacks.
     Robust {
-        /// The notion of robustness.
+        /// Robustness, or freedom from triangular races.
         notion: NotionName,
     },
     /// The program has these properties under TSO, because the program in which stores are delayed along some paths has them under SC and is robust.
@@ -216,7 +216,7 @@ pub enum MachineName {
     Sc {},
     /// Exact queues with a bound; the proof has to show that no buffer overflows.
     Queue {
-        /// The memory model.
+        /// The memory model of the queues.
         model: Model,
         /// The capacity: one number for each thread, or a list with one for each memory cell.
         #[serde(with = "bound")]
@@ -224,7 +224,7 @@ pub enum MachineName {
     },
     /// [`Buffers::Partial`]: buffers that keep the order of some stores only.
     Partial {
-        /// The memory model.
+        /// The memory model of the buffers.
         model: Model,
         /// Maximum number of stores kept in order (PSO: of each memory cell).
         k: u32,
@@ -425,7 +425,7 @@ impl StateInvariant {
         }
     }
 
-    /// The cubes of the invariant.
+    /// The invariant in the form that the checker uses: a list of cubes.
     pub fn cubes(&self) -> Vec<Cube> {
         self.invariant.iter().map(|cube| cube.iter().map(Constraint::meaning).collect()).collect()
     }

@@ -171,7 +171,7 @@ impl<'a> Checker<'a> {
         Ok(Accepted { controls: self.states.len(), cubes, steps, ..Accepted::default() })
     }
 
-    /// Checks condition 1.
+    /// Checks condition 1: the proof covers the initial states.
     fn start(&self) -> Result<(), Rejection> {
         let target = self.target(&self.machine.initial()).ok_or(Rejection::Start)?;
         let mut index = Index::default();
@@ -186,7 +186,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// Checks condition 2 for one state; returns the number of steps.
+    /// Checks condition 2 for one state: no step leads outside the proof. Returns the number of steps.
     fn closed(&self, n: usize, scratch: &mut Paths) -> Result<usize, Rejection> {
         let state = &self.states[n];
         let steps = self.machine.steps(&state.control);
@@ -215,7 +215,7 @@ impl<'a> Checker<'a> {
         Ok(steps.len())
     }
 
-    /// Checks condition 3 for one state.
+    /// Checks condition 3 for one state: its invariant excludes all violations.
     fn allowed(&self, n: usize, properties: &[Property], scratch: &mut Paths) -> Result<(), Rejection> {
         let state = &self.states[n];
         for property in properties {
@@ -476,7 +476,7 @@ struct PreparedBranch {
 
 /// A constraint, in terms of the values before the commands, that has to follow.
 enum Wanted {
-    /// A difference.
+    /// The constraint is a difference.
     Edge(Edge),
     /// The form is a multiple of the number.
     Multiple(Linear, i64),

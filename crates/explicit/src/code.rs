@@ -126,7 +126,7 @@ pub enum ActionCode {
 pub struct Target {
     /// The slot; `None` if the register is dead afterwards.
     pub slot: Option<Slot>,
-    /// The values that may be written.
+    /// The values that may be written; any other value is a fault.
     pub range: Range,
 }
 

@@ -95,7 +95,7 @@ enum Flow {
 
 /// Computes the successors of packed states. It is reused for many states, so that expansion does not allocate.
 pub struct Expander<'c> {
-    /// The compiled program.
+    /// The compiled program whose steps are computed.
     pub code: &'c Code,
     /// The values tried for an unbounded `*`.
     pub samples: &'c [i64],

@@ -100,7 +100,7 @@ fn parts(family: &Family, mut exchangeable: impl FnMut(usize, usize) -> bool) ->
 
 /// A union-find node: a class of registers, variables and indices between which values flow.
 type Node = usize;
-/// The class of plain values.
+/// The class of values that are not thread numbers.
 const PLAIN: Node = 0;
 
 /// The union-find structure over registers, variables and indices.

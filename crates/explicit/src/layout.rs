@@ -67,9 +67,9 @@ impl Field {
 /// The least and greatest value that a field must represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// The least value.
+    /// The least value that the field must represent.
     pub low: i64,
-    /// The greatest value.
+    /// The greatest value that the field must represent.
     pub high: i64,
 }
 

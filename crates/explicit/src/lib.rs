@@ -106,7 +106,7 @@ impl Default for Options {
     }
 }
 
-/// Engine `explicit`.
+/// Engine `explicit`, which enumerates all reachable states.
 #[derive(Clone, Debug, Default)]
 pub struct Explicit {
     /// The options of every search that the engine runs.

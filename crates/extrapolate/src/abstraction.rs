@@ -77,7 +77,7 @@ pub struct Abstraction<'a> {
     live: LiveCells,
     /// Cells whose predicates are kept even where the cells are dead; sorted.
     pub kept: Vec<CellId>,
-    /// The current predicates.
+    /// The predicates of the current round.
     pub predicates: Vec<Predicate>,
     /// Which cubes the current round enumerates, and whether it adds predicates.
     pub precision: Precision,

@@ -33,7 +33,7 @@ pub enum Found {
     Path(Option<usize>, Path),
 }
 
-/// A running search.
+/// The state of a search of a boolean program.
 pub struct Checker<'a> {
     program: &'a BooleanProgram,
     machine: &'a BufferMachine<'a>,

@@ -52,7 +52,7 @@ pub enum Method {
     Cubes,
 }
 
-/// Options of the engine.
+/// Options of engine `extrapolate`.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// How the predicates of the relaxed program are found.
@@ -89,10 +89,10 @@ impl Default for Options {
     }
 }
 
-/// Engine `extrapolate`.
+/// Engine `extrapolate`, which extends proofs under SC to TSO and PSO.
 #[derive(Clone, Debug, Default)]
 pub struct Extrapolate {
-    /// The options of the engine.
+    /// How predicates are found, the initial size of buffers, and the recipient of additional results.
     pub options: Options,
 }
 

@@ -24,7 +24,7 @@ impl Literal {
         self.0.is_multiple_of(2)
     }
 
-    /// The negation.
+    /// The negation of the literal.
     pub fn negated(self) -> Self {
         Literal(self.0 ^ 1)
     }

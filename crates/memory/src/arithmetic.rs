@@ -13,7 +13,7 @@ use crate::linear::{Case, Constraint, Cube, Linear, Value};
 /// Maximum modulus for which there is one case per residue.
 const MOST_RESIDUES: i64 = 16;
 
-/// The values of a non-constant operand for which there is a separate case each.
+/// The values of a non-constant operand that get a case of their own.
 const SMALL: std::ops::RangeInclusive<i64> = 0..=4;
 
 /// The number of the first auxiliary variable. Lower numbers are cells; no program has as many.

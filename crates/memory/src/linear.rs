@@ -28,7 +28,7 @@ impl Linear {
         Linear { terms: Vec::new(), constant }
     }
 
-    /// The value of a cell.
+    /// The form whose value is the value of this cell.
     pub fn cell(cell: CellId) -> Self {
         Linear { terms: vec![(cell, 1)], constant: 0 }
     }

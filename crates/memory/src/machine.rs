@@ -31,7 +31,7 @@ pub enum Command {
 pub struct Step<N = StepName, C = Control> {
     /// Identifies the step among those of its control state, in paths.
     pub name: N,
-    /// The effect on cells.
+    /// The commands that the step performs on cells, in order.
     pub commands: Vec<Command>,
     /// The control state after the step, or why there is none.
     pub outcome: Outcome<C>,
@@ -54,7 +54,7 @@ pub struct StepName {
 /// The result of a step on control.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome<C = Control> {
-    /// A control state.
+    /// The step leads to this control state.
     Control(C),
     /// The step leads to a state that the machine cannot represent, at this position in the source. The verdict is then unknown.
     Beyond(Limitation, Span),

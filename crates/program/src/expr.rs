@@ -47,7 +47,7 @@ impl Width {
     /// All widths, in increasing order.
     pub const ALL: [Width; 4] = [Width::Bits8, Width::Bits16, Width::Bits32, Width::Bits64];
 
-    /// The number of bits.
+    /// The width as a number of bits.
     pub fn bits(self) -> u32 {
         match self {
             Width::Bits8 => 8,

@@ -48,9 +48,9 @@ pub enum Numbers {
 /// An inclusive range of values. `low > high` is an empty range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Range {
-    /// The least value.
+    /// The least value in the range.
     pub low: i64,
-    /// The greatest value.
+    /// The greatest value in the range.
     pub high: i64,
 }
 
@@ -69,7 +69,7 @@ impl Range {
 /// The initial value of a register or memory cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Init {
-    /// This value.
+    /// Exactly this value.
     Value(i64),
     /// Any value of the range; without a range, any value of the data domain.
     Any(Option<Range>),
@@ -198,7 +198,7 @@ pub struct Thread {
     pub registers: Vec<Register>,
     /// The control locations; a `LocationId` is an index into this list.
     pub locations: Vec<Location>,
-    /// The initial location.
+    /// The location at which the thread starts.
     pub entry: LocationId,
     /// The edges, sorted so that those leaving the same location are adjacent; an `EdgeId` is an index into this list.
     pub edges: Vec<Edge>,
@@ -213,7 +213,7 @@ pub struct Thread {
 pub struct Register {
     /// The name in the source; temporaries that hold a loaded value start with `%`.
     pub name: String,
-    /// The initial value.
+    /// The initial value, or the values from which it is chosen.
     pub init: Init,
     /// The range against which every write is checked; `None` if no range is declared.
     pub range: Option<Range>,

@@ -37,7 +37,7 @@ pub struct State {
     pub locations: Vec<LocationId>,
     /// The registers of each thread.
     pub registers: Vec<Vec<i64>>,
-    /// Shared memory.
+    /// The value of each memory cell.
     pub memory: Vec<i64>,
     /// The store buffer of each thread, oldest entry first. Under PSO the entries between two barriers are kept sorted by
     /// cell, because only the order of entries of the same cell matters.
@@ -65,11 +65,11 @@ pub enum Buffered {
 pub struct Event {
     /// The thread that moves; for a flush, the owner of the buffer.
     pub thread: ThreadId,
-    /// The kind of step.
+    /// Whether the event is a step along an edge or a flush.
     pub kind: EventKind,
 }
 
-/// The kind of a step.
+/// A step along an edge, or a flush.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
     /// The thread takes an edge.

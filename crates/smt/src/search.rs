@@ -37,7 +37,7 @@ enum Origin {
 struct Frame {
     origin: Origin,
     cases: Vec<Formula>,
-    /// The refuted cases.
+    /// The cases refuted so far, each as a branch of the proof.
     branches: Vec<Branch>,
     /// The first fact of the current case.
     first: Fact,

@@ -135,7 +135,7 @@ impl Encoding {
         }
     }
 
-    /// Appends simple commands.
+    /// Appends the formula of one branch, given as simple commands.
     pub fn push_simple(&mut self, commands: &[Simple]) {
         let mut parts = Vec::new();
         let mut choices = Vec::new();

@@ -88,7 +88,7 @@ struct Site {
     used: [bool; 2],
 }
 
-/// The flow analysis.
+/// The state of the flow analysis.
 struct Flow<'a> {
     program: &'a Program,
     sites: Vec<Site>,

@@ -96,7 +96,7 @@ use versions::{Renaming, Start, Types, Versions};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StateSet {
-    /// The memory model.
+    /// The memory model under which the set is closed.
     pub model: ModelName,
     /// The abstraction of the store buffers; `None` if the buffers are exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,7 +130,7 @@ pub struct Validated {
     persistent: Option<Facts>,
 }
 
-/// A memory model.
+/// A memory model, by its name in certificates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]

@@ -57,7 +57,7 @@ impl Default for Options {
     }
 }
 
-/// Engine `buffers`.
+/// Engine `buffers`, which tries abstractions of store buffers from coarse to fine.
 #[derive(Clone, Debug, Default)]
 pub struct Buffers {
     /// Options of each search: order, reductions, cores.
@@ -108,7 +108,7 @@ impl Engine for Buffers {
     }
 }
 
-/// A run of the engine.
+/// The state of a run of the engine: the answers, and the spurious paths found so far.
 struct Run<'a, 'p> {
     explicit: &'a explicit::Options,
     options: Options,

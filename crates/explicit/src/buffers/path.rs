@@ -18,9 +18,9 @@ const MOST_STATES: usize = 2_000;
 
 /// The result of examining an abstract path.
 pub enum Examined {
-    /// An execution that decides the property.
+    /// The path is real: this execution of the program decides the property.
     Execution(Trace),
-    /// A spurious path.
+    /// The path is spurious.
     Spurious(Spurious),
 }
 

@@ -53,7 +53,7 @@ pub type Origins = Vec<Vec<Vec<EdgeId>>>;
 
 /// A program whose waiting loops are blocking steps.
 pub struct Waiting {
-    /// The transformed program.
+    /// The transformed program, which has the locations, registers and memory of the original one.
     pub program: Program,
     /// For each thread and edge of the transformed program, the sequence of original edges that the edge stands for.
     pub origins: Origins,
@@ -115,7 +115,7 @@ struct Graph<'t> {
     live: LiveRegisters,
     looks: Looks,
     steps: Vec<Step>,
-    /// For each location, the outgoing steps in order.
+    /// For each location, the indices of the outgoing steps, in order.
     leaving: Vec<Vec<usize>>,
     entering: Vec<Vec<usize>>,
     /// For each location, whether an outgoing step was removed.

@@ -37,7 +37,8 @@ pub(super) struct Node {
 pub trait Observer {
     /// Called after a step with this footprint. Returns whether to go on.
     fn reached(&mut self, search: &mut Search<'_>, thread: usize, footprint: &[Item]) -> bool;
-    /// Called at the end of an execution. Returns whether some thread waits forever; `None` to stop.
+    /// Called at the end of an execution; `sampled` says whether a `*` was tried with samples only. Returns whether some thread waits forever; `None`
+    /// to stop.
     fn ended(&mut self, search: &mut Search<'_>, sampled: bool) -> Option<bool>;
     /// Polled with the bytes in use. Returns whether to stop.
     fn poll(&mut self, bytes: u64, count: &Executions) -> bool;
@@ -47,7 +48,7 @@ pub trait Observer {
 pub struct Search<'p> {
     /// The interpreter, which computes the steps.
     pub machine: Machine<'p>,
-    /// Counters of the exploration.
+    /// The numbers of executions and events explored so far.
     pub count: Executions,
     pub(super) nodes: Vec<Node>,
     /// For each key, the last access and the last write.

@@ -26,7 +26,7 @@ const STORES: Key = 1 << 63;
 /// An access to one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// The object.
+    /// The key of the object that is accessed.
     pub key: Key,
     mode: u8,
 }
@@ -144,7 +144,7 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// The tables for a task.
+    /// Computes the tables from the program and the properties of a task.
     pub fn new(task: &Task<'_>) -> Self {
         let program = task.program;
         let cells = program.cells();

@@ -172,12 +172,12 @@ impl<'p> Machine<'p> {
         (!state.is_stopped(thread)).then(|| self.location(state, thread))
     }
 
-    /// The value of a register.
+    /// The value of a register in a state.
     pub fn register(&self, state: &State, thread: usize, register: RegisterId) -> i64 {
         state.values[self.registers[thread] + register.index()]
     }
 
-    /// The value of a memory cell.
+    /// The value of a memory cell in the memory of a state, not in a buffer.
     pub fn cell(&self, state: &State, cell: u32) -> i64 {
         state.values[self.memory + cell as usize]
     }

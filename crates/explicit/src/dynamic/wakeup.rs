@@ -65,7 +65,7 @@ enum Relation {
 /// A step, and the wakeup trees of the steps to be explored after it. A leaf stands for all executions that begin with the steps on the path to it.
 #[derive(Debug)]
 pub struct Tree {
-    /// The step.
+    /// The step at the root of the tree.
     pub branch: Branch,
     /// The subtrees, in the order of exploration.
     pub children: VecDeque<Tree>,

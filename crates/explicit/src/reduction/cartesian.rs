@@ -36,7 +36,7 @@ pub struct Cartesian<'c> {
     touched: Vec<Footprint>,
     /// The worklist: states inside the current prefix that have not been expanded.
     inside: Vec<u64>,
-    /// The state of the prefix that is being expanded.
+    /// The state that is being expanded; it lies inside the current prefix.
     here: Vec<u64>,
 }
 

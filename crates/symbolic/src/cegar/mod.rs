@@ -46,7 +46,7 @@ pub struct Options {
     pub fixed: Fixed,
     /// If set, exact buffers with this bound are used instead of abstract ones, and the answer is `unknown` if a store does not fit.
     pub buffer_bound: Option<Bound>,
-    /// The search order.
+    /// The order in which the search expands states.
     pub order: Order,
 }
 
@@ -85,10 +85,10 @@ const FEW_KEPT: u32 = 4;
 /// The checker accepts certificates about exact buffers up to this bound.
 const LARGEST_BOUND: u32 = 64;
 
-/// Engine `cegar`.
+/// Engine `cegar`: counterexample-guided refinement of the abstractions of buffers and integers.
 #[derive(Clone, Debug, Default)]
 pub struct Cegar {
-    /// The initial precision.
+    /// The initial precision, and the parameters that are never refined.
     pub options: Options,
 }
 
@@ -151,7 +151,7 @@ impl Engine for Cegar {
     }
 }
 
-/// A run of the engine.
+/// The state of a run of the engine on one task.
 struct Run<'a, 'p> {
     options: &'a Options,
     task: &'a Task<'p>,

@@ -64,11 +64,11 @@ pub struct Layers<'s, 'a, 'p, D: Domain> {
     earlier: Vec<u32>,
     /// The states from which the next context begins.
     turning: Vec<u32>,
-    /// The number of states in `turning` that are done.
+    /// The number of states in `turning` from which the next context has been begun.
     turned: usize,
     /// The states of the layer that is being explored.
     queue: Vec<u32>,
-    /// The number of states in `queue` that are done.
+    /// The number of states in `queue` that have been expanded.
     expanded: usize,
     /// Evidence that has not been returned yet.
     findings: Vec<Finding>,

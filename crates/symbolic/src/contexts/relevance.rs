@@ -57,7 +57,7 @@ struct ThreadFacts {
     reaches: Facts,
 }
 
-/// The results of the analysis.
+/// The results of the relevance analysis of a program.
 pub struct Relevance<'p> {
     program: &'p Program,
     properties: Vec<Property>,

@@ -67,7 +67,7 @@ impl Template {
     }
 }
 
-/// Domain `predicates`.
+/// Domain `predicates`: a state is the set of predicates that hold.
 #[derive(Debug, Default)]
 pub struct Predicates {
     templates: BTreeSet<Template>,

@@ -46,7 +46,7 @@ use fencewright_program::{
 use accesses::Delay;
 pub use accesses::{MOST_ATTACKS, candidates};
 
-/// The notion of robustness.
+/// The notion of robustness that is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Notion {
     /// Robustness: every execution has the happens-before relation of an execution under SC.
@@ -70,7 +70,7 @@ impl Notion {
 /// A candidate violation of robustness: a store that is delayed past a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Attack {
-    /// The attacker.
+    /// The attacker, that is, the thread that delays the store.
     pub thread: ThreadId,
     /// The attacker's store that is delayed.
     pub store: EdgeId,
@@ -107,7 +107,7 @@ type Delays = BTreeMap<(ThreadId, EdgeId), Delay>;
 /// Facts about the attacks of a program.
 #[derive(Clone, Copy)]
 struct Known<'a> {
-    /// The number of each attack.
+    /// The index of each attack in the list of attacks.
     numbers: &'a BTreeMap<Attack, usize>,
     /// For each attacking store, the facts about the attacker while it delays.
     delays: &'a Delays,

@@ -40,15 +40,15 @@ pub type Ranks = SmallVec<[u8; 40]>;
 pub enum Relations {
     /// Equality only.
     Equality,
-    /// The total preorder.
+    /// Equality and order: a total preorder.
     Order,
 }
 
-/// Domain `order`.
+/// Domain `order`, which tracks how values compare.
 #[derive(Clone, Debug)]
 pub struct Order {
     relations: Relations,
-    /// Sorted; contains 0.
+    /// The constants to which cells are compared, sorted; always contains 0.
     points: Vec<i64>,
     scale: Scale,
     components: Components,

@@ -57,7 +57,7 @@ pub struct Zone {
     residues: Box<[Residue]>,
 }
 
-/// Domain `zones`.
+/// Domain `zones`: a state is a matrix of difference bounds.
 #[derive(Clone, Debug)]
 pub struct Zones {
     clip: i32,
@@ -137,7 +137,7 @@ impl Zones {
         Zones { marks: Arc::new(marks), ..self }
     }
 
-    /// Changes the clip constant.
+    /// The same domain with another clip constant.
     fn clipped(&self, clip: i32) -> Self {
         Zones { clip, ..self.clone() }
     }
