@@ -19,13 +19,13 @@ pub struct Piece<'a> {
     pub text: Cow<'a, str>,
     /// The lexical class of the token.
     pub kind: TokenKind,
-    /// Whether a space precedes it.
+    /// Whether a space precedes the token.
     pub space: bool,
-    /// Whether it is a binary operator.
+    /// Whether the token is a binary operator.
     pub binary: bool,
-    /// Whether it is the colon after a name, binders or a quantifier in a formula.
+    /// Whether the token is the colon after a name, binders or a quantifier in a formula.
     pub header: bool,
-    /// Whether it is the `?` or `:` of `c ? a : b`.
+    /// Whether the token is the `?` or `:` of `c ? a : b`.
     pub ternary: bool,
 }
 
