@@ -26,7 +26,7 @@ pub struct List {
 pub struct Row {
     /// The file as results show it: without the leading `DIR/`.
     pub name: String,
-    /// The path of the file.
+    /// The path of the file, with the folder of the checkouts in place of `DIR`.
     pub file: PathBuf,
     /// The memory model, as `--model` takes it.
     pub model: String,

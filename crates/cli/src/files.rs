@@ -26,7 +26,7 @@ const TRIES: u32 = 100;
 pub struct Original {
     /// The contents at that time.
     pub bytes: Vec<u8>,
-    /// The canonical path.
+    /// The canonical path of the file when it was read.
     place: PathBuf,
     identity: Identity,
 }

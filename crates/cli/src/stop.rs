@@ -13,7 +13,7 @@ use fencewright::engines::Token;
 static ASKED: LazyLock<Token> = LazyLock::new(Token::default);
 /// Number of running searches that poll the token.
 static SEARCHES: AtomicUsize = AtomicUsize::new(0);
-/// Held while a file is being written.
+/// The lock that a thread holds while it writes a file.
 static WRITING: Mutex<()> = Mutex::new(());
 
 /// Installs the handler. If that fails, signals end the process as usual.

@@ -51,7 +51,7 @@ pub(crate) struct LateStores {
     pub stores: FxHashMap<NodeId, Vec<Late>>,
     /// The threads that free memory that a later allocation or the stack of a later thread may reuse.
     pub given_out: FxHashSet<ThreadNumber>,
-    /// The statements that end the lifetime of an object where the buffers of other threads do not change.
+    /// The statements that end the lifetime of an object at a point where the buffers of other threads do not change, with the reason.
     pub held: FxHashMap<Span, Held>,
 }
 

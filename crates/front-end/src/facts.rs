@@ -41,7 +41,7 @@ pub struct Whole {
 /// The creation of a thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Start {
-    /// The name of the thread.
+    /// The name of the thread in the syntax tree.
     pub thread: String,
     /// The function that the thread executes.
     pub function: String,
@@ -185,7 +185,7 @@ pub struct Part {
 /// A label that a thread reaches when it makes a memory error, or is about to make one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mistake {
-    /// The name of the thread.
+    /// The name of the thread in the syntax tree.
     pub thread: String,
     /// The name of the label.
     pub label: String,

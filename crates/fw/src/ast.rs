@@ -46,7 +46,7 @@ pub enum Item {
     Cost(CostTarget, Expr, Span),
 }
 
-/// The subject of a `cost` line.
+/// The fences or locked instructions to which a `cost` line gives a cost.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CostTarget {
     /// Any full fence.

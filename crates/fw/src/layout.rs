@@ -56,7 +56,7 @@ fn breaks(text: &str, from: u32, to: u32) -> usize {
     text[from as usize..to as usize].bytes().filter(|&b| b == b'\n').count()
 }
 
-/// Determines the class of every comment, which is the same for all comments on one line before the same token.
+/// Determines the class of every comment. Comments on one line before the same token have the same class.
 fn place_comments(text: &str, tokens: &[Token], spans: &[Span]) -> Vec<Comment> {
     let mut placed: Vec<Comment> = Vec::with_capacity(spans.len());
     let mut token = 0;

@@ -195,7 +195,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reports that something else was expected here.
+    /// Reports that `what` was expected in place of the next token.
     pub(super) fn expected(&mut self, what: &str) -> Reported {
         self.expected_with(what, None)
     }

@@ -127,8 +127,7 @@ impl Question {
             };
             let mut universal =
                 self.program.loaded().program.properties.iter().filter(|p| !p.kind.is_existence()).peekable();
-            // Without this check, a program with existential properties only would give a question with no property named, which means all
-            // properties.
+            // If all properties are existential, the question below would name no property, and such a question is about all properties.
             universal.peek()?;
             let question = self
                 .under(model)

@@ -34,7 +34,7 @@ pub struct Question {
 pub enum Outcome {
     /// The text was read without errors.
     Program(Program),
-    /// The text has errors.
+    /// The text has errors, which become diagnostics.
     Wrong(Box<LoadError>),
     /// Reading failed for another reason, such as a limit that was reached; the message.
     TooMuch(String),

@@ -65,7 +65,7 @@ impl Executions {
 pub struct Point {
     /// The thread that the facts are about.
     pub thread: ThreadId,
-    /// The location of the thread.
+    /// The location at which the facts hold.
     pub location: LocationId,
     /// The facts, in the names of the program; empty if the invariants imply none.
     pub facts: Vec<String>,

@@ -390,7 +390,7 @@ struct Draft {
     line: String,
     statement: String,
     words: String,
-    /// The thread, and the span of the step's statement.
+    /// The thread, and the source span of the statement in the row's first step; `None` if that step has no statement to show.
     place: Option<(ThreadId, Span)>,
     /// The calls that led to the statement; `None` if the thread's previous row has the same calls.
     calls: Option<String>,

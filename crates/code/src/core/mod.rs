@@ -265,7 +265,7 @@ impl Expression for Value {
     }
 }
 
-/// A place in memory.
+/// A place in memory: a path from an object or from the target of a pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     /// The start of the path.

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use crate::statement::{Expression, Label, Stage, Stmt, StmtKind};
 
-/// A backward analysis. Facts form a lattice of finite height whose least element is the default, which holds where a thread ends.
+/// A backward analysis. Facts form a lattice of finite height. The least element is the default value; it describes the end of a thread.
 pub(crate) trait Backward<S: Stage> {
     /// The facts at one point.
     type Facts: Clone + Default + PartialEq;

@@ -77,9 +77,9 @@ pub(crate) enum Keep {
 
 /// Statements that a pass adds around a statement.
 pub(crate) struct Added<S: Stage> {
-    /// The statements to insert before the statement. The facts already contain their effects.
+    /// The statements to insert before it; the facts already contain their effects.
     pub before: Vec<Stmt<S>>,
-    /// The statement to insert after the statement, if any. The walk visits it next.
+    /// The statement to insert after it, if any; the walk visits the inserted statement next.
     pub behind: Option<Stmt<S>>,
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct Reads {
     /// Number of reads of each register. If the condition or new value of an await or update reads the register into which it loads, that read is not
     /// counted.
     read: HashMap<Register, usize>,
-    /// The registers into which an await loads and whose values its condition reads.
+    /// The registers into which an await loads and that the condition of this await reads.
     waited: HashSet<Register>,
     written: HashSet<Register>,
     arrays: HashSet<usize>,

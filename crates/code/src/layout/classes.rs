@@ -69,7 +69,7 @@ pub struct Class {
     pub name: String,
     /// The number of its first place.
     pub first: i64,
-    /// The number of the class's numbers, including those that stand for no place.
+    /// How many numbers the class has, including those that stand for no place.
     pub count: u64,
     /// A pointer to the place with number n has the value `n * scale`.
     pub scale: i64,
@@ -168,8 +168,7 @@ impl Layout {
         self.classes.iter().filter(shared).map(|class| class.count).fold(0, u64::saturating_add)
     }
 
-    /// Computes the layout of a program, given the lengths of its flexible arrays, and the number of elements to lay out for arrays that are not laid
-    /// out as a whole.
+    /// Computes the layout of a program, given the lengths of its flexible arrays and the number of elements to lay out of each other array.
     fn new(
         core: &Core,
         nodes: &Nodes,

@@ -34,7 +34,7 @@ pub(crate) struct Postponed {
     begun: Register,
     /// The condition that the object has not been allocated again.
     is_gone: Term,
-    /// The rest of the test.
+    /// The part of the test after the section: loads the cell, and ends the model if a late store has changed the value.
     rest: Vec<Step>,
 }
 

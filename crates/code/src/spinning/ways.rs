@@ -21,7 +21,7 @@ const LARGEST: usize = 100;
 /// Maximum number of combinations of the values of all enumerated choices on a path.
 const MOST_CHOICES: u64 = 1 << 10;
 
-/// A loop of a thread.
+/// A loop of a thread: the locations of a strongly connected component.
 #[derive(Clone, Copy)]
 pub(super) struct Part<'a> {
     pub thread: &'a Thread,

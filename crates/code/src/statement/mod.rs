@@ -44,7 +44,7 @@ pub trait Stage: Clone + Debug + PartialEq + 'static {
     type Value: Expression;
     /// Places in memory.
     type Place: Parts<Self::Value> + Clone + Debug + PartialEq;
-    /// How a thread waits, as far as that is decided in this stage.
+    /// How a thread waits: in a loop or in one step. `()` if this stage does not decide that.
     type Waiting: Clone + Debug + PartialEq;
     /// The violation reported by a failed check.
     type Violation: Parts<Self::Value> + Clone + Debug + PartialEq;
@@ -52,7 +52,7 @@ pub trait Stage: Clone + Debug + PartialEq + 'static {
     type Special: Special<Self>;
 }
 
-/// A value of some stage.
+/// A value in the code of a stage.
 pub trait Expression: Clone + Debug + PartialEq {
     /// The number, if the value is a constant.
     fn number(&self) -> Option<i64>;

@@ -157,7 +157,7 @@ macro_rules! options {
         }
 
         impl Settings {
-            /// Sets the field with this name from a text; an error is the message about the text. For flags, the text is ignored.
+            /// Sets the field with this name from a text; the error is a message about the text. For flags, the text is ignored.
             pub fn set(&mut self, field: &str, text: impl AsRef<OsStr>) -> Result<(), String> {
                 let text = text.as_ref();
                 match field {

@@ -35,7 +35,7 @@ pub struct Choice {
 
 /// The type of an option.
 pub trait Value: Sized {
-    /// Parses a value; an error is the message about the text.
+    /// Parses a value; the error is a message about the text.
     fn read(text: &str) -> Result<Self, String>;
 
     /// Parses a value from a text that may not be UTF-8, such as a file name.

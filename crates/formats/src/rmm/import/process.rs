@@ -83,7 +83,7 @@ pub(super) struct Text<'t, 'a> {
 /// The target of an access.
 enum Target {
     One(Cell),
-    /// One of these globals: the one whose number is the value of the expression.
+    /// The global whose number is the value of the expression. The list has the numbers that the expression may have, with their globals.
     Pointer(Expr, Vec<(i64, Cell)>),
 }
 
