@@ -28,11 +28,11 @@
 //! and disjunctions. So g has the properties (a), (b) and (c) of a symmetry in [`symmetry`](crate::symmetry). All permutations that exchanges
 //! generate have them, too, and the proof there shows that one state of each orbit is enough.
 //!
-//! One register may hold the number of a thread at one location and something else at another. So a register has a *kind* at each location: whether
-//! it holds the number of a thread there. The check follows an edge operation by operation: after the edge, the kinds must be those of its target
-//! location; and before each operation, which may fault, they must be those of the fault location. Registers that are *dead* at a location have no
-//! kind there: no operation may read them before writing them, no property may observe them, and states that differ only in dead registers are
-//! identified. Such states behave alike because a dead register remains dead until it is written, which is checked together with the kinds.
+//! One register may hold the number of a thread at one location and another value at another location. So a register has a *kind* at each location:
+//! whether it holds the number of a thread there. The check follows an edge operation by operation: after the edge, the kinds must be those of its
+//! target location; and before each operation, which may fault, they must be those of the fault location. Registers that are *dead* at a location
+//! have no kind there: no operation may read them before writing them, no property may observe them, and states that differ only in dead registers
+//! are identified. Such states behave alike because a dead register remains dead until it is written, which is checked together with the kinds.
 
 use std::collections::{BTreeSet, HashMap};
 

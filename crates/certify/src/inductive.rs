@@ -420,8 +420,8 @@ impl<'a> Checker<'a> {
         let alone: Vec<Cube> = alone.into_iter().filter_map(after).collect();
         let together: Vec<Cube> = together.into_iter().filter_map(after).collect();
         let Err(before) = entails(&together) else { return Covered::Yes };
-        // If the refuter found neither a proof nor a counterexample for all cubes together, they are tried one by one: every cube that it has to
-        // refute multiplies its case distinctions, so a single cube may be easier.
+        // If the refuter found neither a proof nor a counterexample for all cubes together, they are tried one by one: each further cube multiplies
+        // the case distinctions of the refuter, so a single cube may be easier.
         let hard = if before.is_none() { &together[..] } else { &[] };
         let taken = |cell: CellId| branch.after(&Linear::cell(cell)).and_then(|mut values| values.pop());
         let renamed = |c: &Constraint| c.about(self.named(target, c.form()));

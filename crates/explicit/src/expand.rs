@@ -93,7 +93,7 @@ enum Flow {
     Limit(Limit),
 }
 
-/// Computes the successors of packed states. It is reused for many states, so that expansion does not allocate.
+/// Computes the successors of packed states. One expander is used for many states, so that expansion does not allocate.
 pub struct Expander<'c> {
     /// The compiled program whose steps are computed.
     pub code: &'c Code,

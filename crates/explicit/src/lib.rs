@@ -287,7 +287,7 @@ impl Explicit {
     }
 }
 
-/// The stateless search as a member of a portfolio. It stops at the first infinite execution, because then it cannot find a proof. Executions of more
+/// The stateless search as a member of a portfolio. It stops at the first infinite execution, because no proof is possible then. Executions of more
 /// than 2,000 events count as infinite.
 #[derive(Clone, Debug, Default)]
 pub struct Traces;

@@ -49,7 +49,7 @@ pub fn hash(state: &[u64]) -> u64 {
     }
 }
 
-/// The hash of a state of one word. A table of one-word states computes it again from its slots when it grows.
+/// The hash of a state of one word. When a table of one-word states grows, it computes the hashes again from its slots.
 #[inline]
 pub fn hash_word(word: u64) -> u64 {
     let product = u128::from(word ^ 0x243f_6a88_85a3_08d3) * 0x9e37_79b9_7f4a_7c15_u128;

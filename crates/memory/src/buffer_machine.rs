@@ -456,7 +456,7 @@ impl Machine for BufferMachine<'_> {
     }
 }
 
-/// The assumption that the value of a cell satisfies the bounds; `None` if it is unbounded.
+/// The assumption that the value of a cell satisfies the bounds; `None` if both bounds are absent.
 fn within(bounds: Bounds, cell: CellId) -> Option<Command> {
     bounds.condition(&Expr::Leaf(cell)).map(Command::Assume)
 }

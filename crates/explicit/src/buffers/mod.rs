@@ -1,8 +1,9 @@
 //! Engine `buffers`: abstractions of store buffers, refined step by step (THESIS16 Algorithm 3.2).
 //!
-//! Unbounded store buffers have finitely many abstractions if there are finitely many values: sets of values first, then multisets, then sets with
-//! some stores in order ([`BufferDomain`]). Each of them over-approximates exact buffers, so a search that terminates without a violation is a proof.
-//! A violation is real if its path can be turned into an execution; otherwise it is spurious and a finer abstraction is tried.
+//! Unbounded store buffers have finitely many abstract states if there are finitely many values and no counts. The engine abstracts buffers to sets
+//! of values first, then to multisets, then to sets with some stores in order ([`BufferDomain`]). Each of these abstractions over-approximates exact
+//! buffers, so a search that terminates without a violation is a proof. A violation is real if its path can be turned into an execution; otherwise it
+//! is spurious and a finer abstraction is tried.
 //!
 //! Multisets are unbounded, yet reachability with them is decidable (Theorem 15), by *expand, enlarge and check*. Given a bound on the number of
 //! copies of a value, multisets are *enlarged* if a value with that many copies may occur any number of times, which over-approximates them; they are

@@ -1,5 +1,5 @@
-//! Examination of an abstract path to a violation: is it an execution of the program, at least a path of the multiset machine, or spurious? For a
-//! spurious path, it also computes how many stores must be kept in order so that the path is excluded.
+//! Examines an abstract path to a violation: is the path an execution of the program, at least a path of the multiset machine, or spurious? For a
+//! spurious path, computes how many stores must be kept in order so that the path is excluded.
 //!
 //! A path is real if its events are an execution, or become an execution when other flushes are chosen. To find such flushes, the executions that
 //! take the same program steps in the same order, with arbitrary values read, are enumerated up to a limit.

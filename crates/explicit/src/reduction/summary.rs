@@ -142,7 +142,7 @@ impl Summaries {
     }
 }
 
-/// The partition of the cells that threads may conflict on into at most 64 classes.
+/// A partition of the cells on which threads may conflict; it has at most 64 classes.
 struct Classes {
     /// For each cell, the bit of its class, or 0 if all accesses to it commute.
     of_cell: Vec<u64>,

@@ -4,7 +4,7 @@
 //! Three reductions keep the state space small. None of them loses evidence about a property.
 //!
 //! * *Values that no later context can read are dropped* ([`Relevance::live`]): memory that no thread will load, and buffered stores that only their
-//!   own thread could read and that are hidden from it by a newer store.
+//!   own thread could read and that a newer store hides from that thread.
 //! * *A context ends only directly after an observable step* ([`Relevance::ending`]): a load (which could have read another value later), a lock
 //!   operation, a store that leaves immediately, or a change that a property observes. Everything that the thread does after this step can be
 //!   postponed to the start of its next context, and is irrelevant if the thread has no further context.

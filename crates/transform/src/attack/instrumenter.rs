@@ -193,7 +193,7 @@ impl<'a> Instrumenter<'a> {
         !is_inside(self.program, address)
     }
 
-    /// The finished thread. For each attack that can succeed, it comes with the number of the attack and the location reached by its success.
+    /// The finished thread; and for each attack that can succeed, the number of the attack and the location that its success reaches.
     pub fn finish(self) -> (Built<Origin>, Vec<(usize, LocationId)>) {
         (self.builder.finish(self.code.entry, self.code.fault), self.successes)
     }
