@@ -291,7 +291,7 @@ impl Elaborator<'_> {
         })
     }
 
-    /// Wakes all waiting threads, or only one if there is one.
+    /// Wakes all waiting threads if `all` is true, otherwise one waiting thread, if there is one.
     fn wake(&mut self, condition: &Target, all: bool, span: Span) -> Result<()> {
         let ty = condition.ty.clone();
         let chosen = match all {
