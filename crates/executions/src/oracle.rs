@@ -14,7 +14,7 @@ use fencewright_program::{
 pub struct Reachable {
     /// All reachable states.
     pub states: HashSet<State>,
-    /// The states without successors in which some thread has not ended.
+    /// The states without successors in which some thread has neither ended nor faulted.
     pub deadlocks: HashSet<State>,
 }
 
@@ -23,7 +23,7 @@ pub struct Reachable {
 pub enum Incomplete {
     /// There are more states than allowed.
     TooManyStates,
-    /// A `*` without a range: infinitely many successors.
+    /// A `*` without a range, or a step with too many combinations of values for its `*`s.
     UnboundedChoice,
     /// A value that does not fit 64 bits, or an access outside the modelled part of an open array.
     Limit,

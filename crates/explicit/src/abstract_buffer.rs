@@ -2,12 +2,12 @@
 //! occurrences of each value, per cell.
 //!
 //! An abstract buffer is a *queue* of at most k stores (PSO: k per memory cell) and a *rest*: for each cell a multiset of values and the value that
-//! was added last. Counts saturate at `many`, which stands for any larger number.
+//! was added last. Counts saturate at `many`, which then stands for any number from `many` on.
 //!
 //! | | k | many | figure |
 //! |---|---|---|---|
 //! | `set` | 0 | 1 | Fig. 3.6 |
-//! | `multiset`, enlarged | 0 | B | Fig. 3.8 |
+//! | `multiset`, enlarged | 0 | the bound on copies | Fig. 3.8 |
 //! | `partial:k` | k | 1 | Fig. 3.10 |
 //!
 //! [The checker](fencewright_certify::states::abstraction) defines the transition rules and proves that they simulate exact buffers. Fig. 3.6 has one
@@ -35,7 +35,7 @@ pub struct Abstraction {
     pub k: u32,
     /// Whether the oldest or the newest stores are kept in order.
     pub kept: Kept,
-    /// At least 1. Copies of a value are counted up to `many`; a count of `many` stands for any larger number, unless `cut`.
+    /// At least 1. Copies of a value are counted up to `many`; unless `cut`, a count of `many` stands for any number from `many` on.
     pub many: u32,
     /// Whether a store is cut off, that is, not explored, if the buffer already has `many` copies of its value. Otherwise the count saturates.
     pub cut: bool,
@@ -45,7 +45,7 @@ impl Abstraction {
     /// For each cell, the set of buffered values and the value added last; the number of copies of a value is not kept.
     pub const SET: Abstraction = Abstraction::multiset(1);
 
-    /// Multisets in which a count of `many` stands for any larger number.
+    /// Multisets in which a count of `many` stands for any number from `many` on.
     pub const fn multiset(many: u32) -> Self {
         Abstraction { k: 0, kept: Kept::Oldest, many, cut: false }
     }
@@ -182,8 +182,8 @@ impl AbstractBuffer {
         true
     }
 
-    /// `sfence` under PSO: appends a barrier to the queue. No barrier is added if the oldest stores are kept and the rest is not empty: the newest
-    /// stores are then in the rest, which contains no barriers.
+    /// `sfence` under PSO: appends a barrier to the queue, unless the queue is empty or ends with a barrier. No barrier is added either if the oldest
+    /// stores are kept and the rest is not empty: the newest stores are then in the rest, which contains no barriers.
     pub fn barrier(&mut self, abstraction: Abstraction, thread: &ThreadCode) {
         let hidden = abstraction.kept == Kept::Oldest && !self.rest.is_empty();
         if !hidden && self.queue.last().is_some_and(|last| last.0 != thread.barrier()) {
@@ -209,7 +209,7 @@ impl AbstractBuffer {
         !abstraction.cut
     }
 
-    /// Removes an entry from the queue, and a barrier that no longer separates two stores.
+    /// Removes an entry from the queue, and a barrier that is then at the front or right behind another barrier.
     fn unqueue(&mut self, thread: &ThreadCode, position: usize) {
         self.queue.remove(position);
         let is_barrier = |n: usize| self.queue.get(n).is_some_and(|entry| entry.0 == thread.barrier());

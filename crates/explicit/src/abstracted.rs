@@ -31,7 +31,8 @@ pub struct Found {
 pub enum Outcome {
     /// An abstract path to a state that decides the property.
     Path(Path),
-    /// No such path was found. The answer is definite if all states were explored.
+    /// No such path was found; the answer is definite if all states were explored. Or a state was found but the path to it was not reconstructed;
+    /// then the answer is `unknown`.
     Answer(Answer),
 }
 

@@ -22,7 +22,7 @@ use crate::families::families;
 use threads::{Visible, thread_code};
 
 /// Maximum total number of live registers, summed over all locations, for which the lists of live registers are computed. Longer lists would take too
-/// much memory. A program without these lists gets neither symmetry reduction nor a proof as a set of states.
+/// much memory. A program without these lists gets neither symmetry reduction nor versions, and no proof as a set of states.
 const MOST_LIVE: usize = 1 << 22;
 
 /// Index of a component of the state that is not a buffer.
@@ -77,11 +77,12 @@ pub struct ThreadCode {
     pub slots: std::ops::Range<Slot>,
     /// The live registers at each location. Without the live-variable reduction, all registers are live everywhere.
     pub live: LiveRegisters,
-    /// The cells the thread stores to through its buffer, in order.
+    /// The cells the thread stores to through its buffer, in ascending order; empty under SC.
     pub buffered_cells: Vec<u32>,
     /// Position in `buffered_cells` of each memory cell; `u32::MAX` for a cell that is not in `buffered_cells`.
     pub cell_kind: Vec<u32>,
-    /// For each of the `buffered_cells`, whether a flush to it can change the value of a property's formula.
+    /// For each of the `buffered_cells`, whether a flush to it can change the value of the formula of a
+    /// [`PropertyKind::Never`](fencewright_program::PropertyKind::Never).
     pub flush_visible: Vec<bool>,
 }
 
@@ -95,7 +96,7 @@ pub struct EdgeCode {
     pub action: ActionCode,
     /// Whether the edge is local: it commutes with all steps of other threads, and no property observes it.
     pub local: bool,
-    /// Whether the edge can change the value of a property's formula.
+    /// Whether the edge can change the value of the formula of a [`PropertyKind::Never`](fencewright_program::PropertyKind::Never).
     pub visible: bool,
     /// The source position of the statement that the edge was made from.
     pub span: Span,
@@ -295,7 +296,8 @@ impl Code {
         self.threads.len() + 2
     }
 
-    /// The initial sizes of the slots: program counters get their full range, every other slot holds only the value 0.
+    /// The initial sizes of the slots: program counters get their full range, and so do the lock and the favourite if they are used. Every other slot
+    /// holds only the value 0, and buffers have no entries.
     pub fn sizes(&self, program: &Program) -> Sizes {
         let zero = Bounds { low: 0, high: 0 };
         let mut values = vec![zero; self.slots];
@@ -330,7 +332,8 @@ impl Code {
 }
 
 impl ThreadCode {
-    /// The number of kinds of buffer entries: one kind for each buffered cell and, as the last one, one for barriers.
+    /// The number of kinds of entries in an exact buffer: the kind of a store is the index of its cell in `buffered_cells`, and the last kind is that
+    /// of barriers.
     pub fn buffer_kinds(&self) -> usize {
         self.buffered_cells.len() + 1
     }

@@ -76,8 +76,8 @@ pub fn explain(program: &Program, code: &Code, sizes: &Sizes) -> Vec<(String, Op
     sentences
 }
 
-/// For each variable and each register, the first write in a loop, not counting writes of constants. Computed in one pass, because there may be
-/// thousands of cells and lines.
+/// The first store in a loop to each variable, and the first assignment in a loop to each register, of one thread; writes of constants do not count.
+/// Computed in one pass, because there may be thousands of cells and lines.
 #[derive(Default)]
 struct Repeated {
     /// The first store in a loop, by index of the variable.

@@ -1,4 +1,5 @@
-//! Successors of a packed state: the transition relation of the reference semantics, on packed words and without allocation.
+//! Successors of a packed state: the transition relation of the reference semantics, on packed words. Only steps that choose the value of a `*`
+//! allocate memory.
 //!
 //! The rules and their names, such as (LS), are those of `fencewright_program::reference`. With the local-events-first reduction, a state names at
 //! most one favourite thread, the thread that took a local step last. If the favourite can move, only its steps are taken (THESIS16 Algorithm 4.3). A
@@ -22,7 +23,7 @@ pub struct Step<'a> {
     pub thread: u32,
     /// What the thread or its buffer does.
     pub kind: StepKind<'a>,
-    /// Whether the step may change the value of a property's formula.
+    /// Whether the step may change the value of the formula of a [`PropertyKind::Never`](fencewright_program::PropertyKind::Never).
     pub visible: bool,
     /// Whether the thread faulted in this step.
     pub fault: bool,
@@ -44,7 +45,8 @@ pub enum StepKind<'a> {
 pub enum Part {
     /// The steps along the edges of the thread with this index.
     Edges(usize),
-    /// The flushes of the buffer of the thread with this index; if an entry kind is given, only the flushes of that kind.
+    /// The flushes of the buffer of the thread with this index; if the kind of an entry is given
+    /// ([`ThreadCode::buffer_kinds`](super::code::ThreadCode::buffer_kinds)), only the flushes to its cell.
     Flushes(usize, Option<u64>),
 }
 
@@ -64,7 +66,7 @@ pub struct Summary {
     pub sampled: bool,
     /// Whether a store was not explored because of the bound on buffers.
     pub bounded: bool,
-    /// The first action whose result the explicit engine cannot represent, if there was one.
+    /// An action whose result the explicit engine cannot represent, if there was one.
     pub limit: Option<(Limit, Span)>,
 }
 
@@ -93,7 +95,7 @@ enum Flow {
     Limit(Limit),
 }
 
-/// Computes the successors of packed states. One expander is used for many states, so that expansion does not allocate.
+/// Computes the successors of packed states. One expander is used for many states, so that its scratch space is allocated only once.
 pub struct Expander<'c> {
     /// The compiled program whose steps are computed.
     pub code: &'c Code,
@@ -126,8 +128,8 @@ impl<'c> Expander<'c> {
         }
     }
 
-    /// Passes all successors of `state` to the sink. If the result is a [`Growth`], some successors may be missing, and the state must be expanded
-    /// again in a wider layout.
+    /// Passes all successors of `state` to the sink; with the local-events-first reduction only those by the favourite, if it can move. If the result
+    /// is a [`Growth`], some successors may be missing, and the state must be expanded again in a wider layout.
     pub fn expand<S: Sink>(
         &mut self,
         layout: &Layout,

@@ -267,7 +267,8 @@ impl<'a> Kinds<'a> {
         self.expr(formula, PLAIN, &leaf, &mut Vec::new());
     }
 
-    /// Unifies the classes of all subexpressions; the expression itself gets `class`.
+    /// Merges the classes of the leaves with those that the operators require, and collects the constants; the value of the expression is of class
+    /// `class`.
     fn expr<L>(
         &mut self,
         e: &Expr<L>,
@@ -303,7 +304,7 @@ impl<'a> Kinds<'a> {
         }
     }
 
-    /// The threads of a group as a family; `None` if their code differs in a constant that is a plain value.
+    /// The threads of a group as a family; `None` if their code differs in the number of its constants, or in a constant that is a plain value.
     fn family(&mut self, program: &Program, group: &[ThreadId]) -> Option<Family> {
         let roots: Vec<Node> = (0..self.parent.len()).map(|node| self.find(node)).collect();
         let mut numbers: BTreeSet<Node> = BTreeSet::new();

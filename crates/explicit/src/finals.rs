@@ -15,8 +15,8 @@ const LOOPS_FOR: Duration = Duration::from_millis(500);
 /// these limits, 78 of 216 x86 tests are confirmed, at 6% of the total time.
 const CONFIRMED: Exploration = Exploration { states: 70, events: 0, time: Duration::from_secs(2) };
 
-/// The final states of a litmus test. If a test with a loop has too many final states to enumerate in the time `LOOPS_FOR`, the enumeration stops at
-/// the first final state that decides the condition.
+/// The final states of a litmus test. If the states of a test with a loop cannot be enumerated in the time `LOOPS_FOR`, a second search stops at the
+/// first final state that decides the condition.
 pub fn decide(condition: &Condition<'_>, limits: &Limits) -> FinalStates {
     let loops = condition.program().threads.iter().any(|t| loop_depths(t).iter().any(|depth| *depth > 0));
     let first_limits = if loops { limits.within(LOOPS_FOR) } else { limits.clone() };

@@ -4,8 +4,8 @@
 //! far. When a value does not fit, or a buffer needs one more entry, the search requests a [`Growth`]: a wider layout is made, and all stored states
 //! are repacked. This happens a few dozen times, mostly while few states are stored, so its cost is negligible.
 //!
-//! Program counters, the lock and the favourite thread never grow and come first, so their positions are the same in every layout. The parallel
-//! search assigns states to workers by these components alone, so repacking a state never changes its worker.
+//! Program counters, the lock and the favourite thread ([`Code::favourite`]) never grow and come first, so their positions are the same in every
+//! layout. The parallel search assigns states to workers by these components alone, so repacking a state never changes its worker.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use rustc_hash::FxBuildHasher;
 use super::abstract_buffer::Abstraction;
 use super::code::{Code, ThreadCode};
 
-/// A field of a packed state: a value of a few bits within one word, relative to a base.
+/// A field of a packed state: some bits of one word. They hold the *raw* value of the field, which is its value minus a base.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Field {
     word: u32,
@@ -101,7 +101,7 @@ impl Bounds {
 /// A value or buffer entry that does not fit into the current layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
-    /// A value that does not fit into a slot.
+    /// A slot, and a value that does not fit into its field.
     Value(u32, i64),
     /// The buffer of this thread needs one more entry.
     Buffer(u32),
@@ -154,7 +154,8 @@ impl Sizes {
 pub struct BufferFields {
     /// The number of entries in use.
     pub count: Field,
-    /// The cell (as an index into `buffered_cells`, or the barrier) and the value of each entry, oldest first.
+    /// The kind ([`ThreadCode::buffer_kinds`]) and the value of each entry, oldest first. Under PSO the entries between two barriers are sorted by
+    /// cell. The order of abstract buffers is defined in `abstract_buffer`.
     pub entries: Vec<(Field, Field)>,
 }
 
@@ -172,7 +173,7 @@ pub struct Layout {
     varying: Vec<u32>,
     /// The fields of each store buffer; none under SC.
     pub buffers: Vec<BufferFields>,
-    /// For each thread and edge, the bits of the registers that are dead after the edge.
+    /// For each thread and edge, the bits of the registers that the edge clears because they are dead after it ([`ThreadCode::freed`]).
     pub freed: Vec<Vec<Bits>>,
     /// For each thread, the bits of the registers that are dead after a fault.
     pub dead_after_fault: Vec<Bits>,
@@ -278,7 +279,7 @@ impl LiveSlots {
     }
 }
 
-/// For each edge of a thread, the slots that are dead after it.
+/// For each edge of a thread, the slots that [`ThreadCode::freed`] lists for it.
 fn by_edge(thread: &ThreadCode) -> impl Iterator<Item = Vec<u32>> + '_ {
     let mut rest = thread.freed.as_slice();
     (0..thread.targets.len() as u32).map(move |edge| {
@@ -322,7 +323,7 @@ fn bits_of(fields: impl Iterator<Item = Field>) -> Bits {
 /// Assigns fields to words: each field to the first word with enough room.
 #[derive(Default)]
 struct Packer {
-    /// Free bits at the upper end of each word.
+    /// The number of free bits at the upper end of each word.
     free: Vec<u32>,
     /// Words before this one are full.
     first: usize,

@@ -2,8 +2,8 @@
 //!
 //! Exact for SC, TSO and PSO. States are packed into a few machine words ([`layout`](self)) and explored breadth first or depth first on all cores.
 //! The state space is reduced by live variables, symmetry of threads, and local events first or another partial order reduction ([`Reduction`]). If
-//! the search terminates, the state space is finite and the answer is a proof. If buffers or integers grow without bound, or a `*` has infinitely
-//! many values, the search goes on until it finds a violation or reaches a limit; then the answer is `unknown`, never `safe`.
+//! the search explores all reachable states, a property that no state violates is proved. If buffers or integers grow without bound, or a `*` has
+//! infinitely many values, the search goes on until it finds a violation or reaches a limit; at a limit the answer is `unknown`, never `safe`.
 //!
 //! As printed, local events first (Algorithms 4.2 and 4.3) preserves memory contents only. Here properties also refer to labels and registers, so
 //! four corrections are needed; without them states are missed. (1) An event that changes a label or register observed by a property is not local.
@@ -67,13 +67,13 @@ use search::{Decided, Found};
 /// Options of engine `explicit` and of the other engines that use its search.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The order in which states are expanded. With several workers it is only approximate for depth-first search.
+    /// The order in which states are expanded. With several workers the depth-first order is only approximate.
     pub order: Order,
     /// Whether the values of dead registers are dropped.
     pub live_variables: bool,
     /// The partial order reduction; `Reduction::Suited` chooses one for the program.
     pub reduction: Reduction,
-    /// Whether to reduce by symmetry: of states that differ only by a permutation of the threads of a family, one is stored.
+    /// Whether to reduce by symmetry: of states that differ only by a permutation of the threads of a [`Family`], one is stored.
     pub symmetry: bool,
     /// The maximum number of worker threads.
     pub workers: usize,
@@ -85,8 +85,8 @@ pub struct Options {
     /// Whether proofs should be checkable sets of states. If the reduction of a search does not yield such a set, a second search with persistent
     /// sets follows.
     pub certificates: bool,
-    /// Whether unbounded tags, version counters and identities are stored only up to their order. Such a search finds proofs only, and only for
-    /// programs that have versions.
+    /// Whether versions (unbounded tags, version counters and identities) are stored only up to their order. Such a search finds proofs only, and
+    /// only for programs that have versions.
     pub versions: bool,
 }
 
@@ -248,7 +248,8 @@ impl Explicit {
         options
     }
 
-    /// Runs the stateless search, and, if certificates are requested, a search with persistent sets after it.
+    /// Runs the stateless search. If certificates are requested, a search with persistent sets follows, which replaces definite answers without
+    /// evidence.
     fn run_dynamic(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
         if self.options.buffer_bound.is_some() {
             let what = "a dynamic reduction has no bound on buffers: all executions must end";
@@ -334,7 +335,7 @@ pub fn has_versions(task: &Task<'_>, options: &Options, limits: &Limits) -> bool
         && Code::new(task, &options, None, limits).is_ok_and(|code| code.versions.is_some())
 }
 
-/// The names of the threads of each family.
+/// The names of the threads of each [`Family`].
 fn exchanged(program: &Program, families: &[Family]) -> Vec<Vec<String>> {
     let name = |&thread: &u32| program.threads[thread as usize].name.clone();
     families.iter().map(|family| family.threads.iter().map(name).collect()).collect()
@@ -346,7 +347,8 @@ const FEW_SAMPLES: i64 = 2;
 /// The largest radius for samples of an unbounded `*`.
 const MOST_SAMPLES: i64 = 1 << 13;
 
-/// The samples for an unbounded `*`: all values within the radius, and those near constants of the program.
+/// The samples for an unbounded `*`, in order of absolute value: the values from `-radius` to `radius`, and each constant of the program with its two
+/// neighbours.
 fn samples(program: &Program, radius: i64) -> Vec<i64> {
     let mut values: BTreeSet<i64> = (-radius..=radius).collect();
     let near = |c: i64| [c.saturating_sub(1), c, c.saturating_add(1)];

@@ -1,8 +1,8 @@
 //! Live registers, and the assignment of registers to fields (register allocation).
 //!
-//! A register is live at a location if its value there may still be read. In a stored state a dead register is 0, so states that differ only in dead
-//! registers are identified (the live-variable reduction of THESIS16 ch. 5). Registers whose live ranges do not overlap share one field of the packed
-//! state; usually one field suffices for the temporaries of all statements.
+//! A register is live at a location if its value there may still be read. In a stored state a field without a live register is 0, so states that
+//! differ only in dead registers are identified (the live-variable reduction of THESIS16 ch. 5). Registers whose live ranges do not overlap share one
+//! field of the packed state; usually one field suffices for the temporaries of all statements.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

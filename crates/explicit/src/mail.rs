@@ -15,7 +15,7 @@ pub struct Batch {
     pub states: Vec<u64>,
     /// For each state, its hash, its predecessor, and facts about the step to it.
     pub origins: Vec<Origin>,
-    /// For each state, its sleep set; empty without sleep sets.
+    /// For each state, its sleep set as a bit mask of parts (`reduction/parts.rs`); empty if the reduction has no sleep sets.
     pub asleep: Vec<u64>,
 }
 
@@ -73,7 +73,7 @@ pub struct Sorter<'w, 'c> {
     pub layout: &'w Layout,
     /// Replaces each successor by the representative of its orbit.
     pub representatives: &'w mut Representatives<'c>,
-    /// Renames the version numbers in each successor to a canonical form (`versions.rs`); unused if no variable of the program holds version numbers.
+    /// Renames the version numbers in each successor to a canonical form (`versions.rs`); unused if [`Code::versions`] is `None`.
     pub renaming: &'w mut Renaming,
     /// Set if a successor did not fit into the layout after its versions were renamed.
     pub growth: Option<Growth>,
@@ -117,7 +117,7 @@ impl Sink for Sorter<'_, '_> {
 pub struct SleepSorter<'s, 'w, 'c> {
     /// Assigns the successors to their owners.
     pub sorter: &'s mut Sorter<'w, 'c>,
-    /// The sleep set of the successors that follow, as a set of parts.
+    /// The sleep set of the successors that follow, as a bit mask of parts, before their threads are permuted.
     pub asleep: u64,
 }
 

@@ -6,8 +6,8 @@
 //!
 //! Every thread gets a key that is invariant under renaming: its location, its registers and its own cells, with "me", "another thread" and "none" in
 //! place of numbers. The threads of a family are sorted by their keys. If keys are equal, several permutations sort them, and the one that gives the
-//! least packed state is chosen. In a family without numbers, threads with equal keys are compared register by register instead, so no permutations
-//! are tried.
+//! least packed state is chosen. In a family *without numbers*, whose thread numbers do not occur in the program, threads with equal keys are
+//! compared register by register instead, so no permutations are tried.
 //!
 //! Location, lock and favourite are the most significant parts of a key. So these parts of the representative are the same for every sorting
 //! permutation and in every layout. Therefore the worker that owns a state stays the same when states are repacked and their representatives are
@@ -57,7 +57,7 @@ struct Class {
     registers: Vec<Vec<u64>>,
     /// Like `registers`, but for the thread numbers of other families: keys must not depend on these slots.
     foreign: Vec<Vec<u64>>,
-    /// Like `holds_numbers`, but for the thread numbers of other families.
+    /// For each memory cell, whether it holds thread numbers of another family or is an element of an array indexed by them.
     foreign_cells: Vec<bool>,
 }
 
@@ -206,7 +206,7 @@ impl Class {
         }
     }
 
-    /// The slots and cells that hold thread numbers of this class or are indexed by them.
+    /// The slots of registers that hold thread numbers of this class, and the cells that hold them or are elements of arrays indexed by them.
     fn numbers_kept(&self, code: &Code) -> (Vec<Vec<u64>>, Vec<bool>) {
         debug_assert_eq!(self.registers.len(), code.threads.len());
         let indexed = self.owners.iter().map(Option::is_some);

@@ -1,9 +1,9 @@
 //! The search: breadth first or depth first, on one or several cores, without recursion.
 //!
 //! Each worker owns the states whose fixed part (program counters, lock, favourite) hashes to it, so that no two workers access the same table. In a
-//! round, every worker expands some of its states and posts successors to their owners. After a barrier, every worker stores the states posted to it.
-//! After a second barrier, all agree on the next action: the next level, a wider layout, or the end. Breadth-first search proceeds level by level, so
-//! the first violation has a shortest trace among those that the reduction leaves.
+//! round, every worker expands some of its states and posts successors to their owners. When all have arrived at a [`Gate`], every worker stores the
+//! states posted to it. After a second gate, all agree on the next action: the next level, a wider layout, or the end. Breadth-first search proceeds
+//! level by level, so the first violation has a shortest trace among those that the reduction leaves.
 //!
 //! While there is little work, one thread acts for all workers in turn, because most searches end before starting threads pays off. When a state
 //! decides a property and a listener has to be notified at once, the worker threads are stopped for a moment, because the execution to this state
@@ -98,8 +98,8 @@ pub(super) struct Shared<'a> {
     pub(super) states: Vec<AtomicU64>,
 }
 
-/// Searches from the initial states. An unbounded `*` takes the values in `samples`; properties in `known` are not checked. `on_decided` is called
-/// for each property that a state decides.
+/// Searches from the initial states. An unbounded `*` takes the values in `samples`; the properties for which `known` is true are not checked.
+/// `on_decided` is called for each property that a state decides.
 #[allow(clippy::too_many_arguments)]
 pub fn search(
     task: &Task<'_>,
@@ -333,7 +333,8 @@ impl Shared<'_> {
         requests
     }
 
-    /// Records that a state decides a property; the search ends when all properties are decided.
+    /// Records that a state decides a property. The search ends when all properties are decided, unless the task observes final states and wants more
+    /// than the first violation. It also ends at the first violation if the task wants no more.
     pub(super) fn decide(&self, property: usize, number: u32) {
         let mut decided = self.decided.lock().expect("no worker panicked");
         if decided[property].is_none() {

@@ -71,7 +71,7 @@ impl Versions {
         Some(Versions { start, cells, registers, buffered, of })
     }
 
-    /// Makes the slots wide enough for the usual number of versions.
+    /// Makes the slots wide enough for as many different versions as there are slots that hold one. Versions in buffers may need more room.
     pub fn make_room(&self, sizes: &mut Sizes) {
         let registers = || self.registers.iter().flatten().flatten().copied();
         let slots: BTreeSet<(Slot, i64)> = self.cells.iter().copied().chain(registers()).collect();
@@ -124,7 +124,8 @@ impl Renaming {
         }
     }
 
-    /// Calls `visit` with all canonical states for a successor or an initial state. The error is a value that does not fit into the layout.
+    /// Calls `visit` with the canonical forms of a state: the versions are renamed in their order, once for each [`Place`] that the new version of a
+    /// successor can have. An initial state has one canonical form. The error is a value that does not fit into the layout.
     pub fn images(
         &mut self,
         versions: &Versions,
@@ -175,8 +176,8 @@ fn seeds(program: &Program) -> Vec<Vec<usize>> {
     std::iter::once(any).filter(|any| !any.is_empty()).chain(single).collect()
 }
 
-/// The versions of a program: grows greedily, by one candidate group after the other, as long as no rule for versions is broken. `None` if there are
-/// none, or if the program is too large.
+/// The versions of a program, found greedily: each candidate group is added unless the variables found so far together with it break a rule for
+/// versions. `None` if there are none, or if the program is too large.
 fn find(
     program: &Program,
     properties: &[Property],
@@ -239,7 +240,7 @@ fn grows(program: &Program, variable: usize) -> bool {
     })
 }
 
-/// The scales to try: 1 and the constants that the program divides by.
+/// The scales to try: 1, and the constants up to [`MOST_SCALE`] by which the program divides.
 fn scales(program: &Program) -> BTreeSet<i64> {
     fn divisors<L>(e: &Expr<L>, found: &mut BTreeSet<i64>) {
         match e {

@@ -66,7 +66,7 @@ pub struct Worker<'a, 's> {
 }
 
 impl<'a, 's> Worker<'a, 's> {
-    /// A worker without states. Properties in `known` are not checked; `sampled` says whether the initial states are only a sample.
+    /// A worker without states, which does not check properties that are `known`; `sampled` says whether the initial states are only a sample.
     pub fn new(
         me: usize,
         shared: &'s Shared<'a>,
@@ -168,7 +168,7 @@ impl<'a, 's> Worker<'a, 's> {
         new + self.woken()
     }
 
-    /// The number of states that wait to be expanded again because parts have woken up.
+    /// The number of states that wait to be expanded again, because parts (the edges or the flushes of a thread) are no longer in their sleep sets.
     fn woken(&self) -> usize {
         self.sleep.as_ref().map_or(0, Sleep::waiting)
     }
@@ -204,7 +204,7 @@ impl<'a, 's> Worker<'a, 's> {
         self.store_own();
     }
 
-    /// Expands a state, or only its woken parts. Returns false if it must be expanded again in a wider layout.
+    /// Expands a state, or only the `woken` parts, which left its sleep set. Returns false if it must be expanded again in a wider layout.
     fn expand(&mut self, number: u32, woken: Option<u64>) -> bool {
         let parent = number * self.shared.workers as u32 + self.me as u32;
         let made = self.made;
@@ -251,7 +251,7 @@ impl<'a, 's> Worker<'a, 's> {
         true
     }
 
-    /// Handles a state without successors: it is final, deadlocked, or stopped by a fault or a limit.
+    /// Handles a state without successors: it is final, deadlocked, or stopped by a fault, a limit or the bound on buffers.
     fn at_rest(&mut self, number: u32, global: u32, summary: Summary) {
         let code = self.shared.code;
         let state = self.store.state(number);
@@ -504,7 +504,7 @@ pub(super) struct Wider {
     store: Store,
 }
 
-/// Whether a formula holds; `None` if its value does not fit into 64 bits.
+/// Whether a formula holds; `None` if a value in it does not fit into 64 bits. It does not hold if it divides by zero or shifts out of range.
 fn formula_holds(
     code: &Code,
     layout: &Layout,

@@ -6,7 +6,7 @@
 //! Therefore the states can serve as a certificate without case distinctions.
 //!
 //! A state that is covered by a more general one is dropped (merged into it), before or after it is expanded. Literals of predicates over dead cells
-//! are dropped.
+//! are dropped, except for the cells that encode buffers.
 
 use std::collections::{HashMap, VecDeque};
 use std::mem::take;
@@ -58,7 +58,7 @@ struct Place {
     control: Control,
     /// The states that no other state covers.
     nodes: Vec<usize>,
-    /// The literals of predicates whose cells are live.
+    /// The literals of predicates whose cells are all live or `kept`.
     live: Vector,
     /// For each property, the conditions under which it is violated here.
     violations: Vec<(usize, Command)>,
@@ -120,7 +120,7 @@ impl<'a> Checker<'a> {
         self.bytes
     }
 
-    /// Searches breadth first, until a state may violate a property.
+    /// Searches breadth first, until all states are found, a state may violate a property, or a step is taken that the machine does not represent.
     pub fn run(&mut self, progress: &Progress) -> Result<Found, Reason> {
         let program = self.program;
         for vector in &program.initial {

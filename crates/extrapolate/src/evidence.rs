@@ -1,12 +1,12 @@
 //! Translates states of the reduced program `P_M` to an invariant of the machine with bounded queues, so that a proof about `P_M` becomes a
 //! certificate about `P`.
 //!
-//! A state of the queue machine is *encoded* by a state of `P_M`: the counts, cells of places and epochs describe the shape of the buffer, a place in
-//! use has the value of the buffer entry, and all other places and auxiliary registers are 0. `P_M` simulates the queue machine step by step, until
-//! an overflow. So let a set of states of `P_M` be closed under steps and contain no overflow: then the queue machine states that are encoded by
-//! states of the set are closed under steps too. They are the invariant: for each state of `P_M`, all shapes of buffers that agree with its counts,
-//! cells and epochs, with places replaced by buffer entries. A count that the state does not constrain may have any value within the bound. The
-//! translation is not trusted: the invariant is checked like any other.
+//! A state of the queue machine is *encoded* by a state of `P_M`: the counts, cells of places and epochs (the number of barriers before each store)
+//! describe the shape of the buffer, a place in use has the value of the buffer entry, and all other places and auxiliary registers are 0. `P_M`
+//! simulates the queue machine step by step, until an overflow. So let a set of states of `P_M` be closed under steps and contain no overflow: then
+//! the queue machine states that are encoded by states of the set are closed under steps too. They are the invariant: for each state of `P_M`, all
+//! shapes of buffers that agree with its counts, cells and epochs, with places replaced by buffer entries. A count that the state does not constrain
+//! may have any value within the bound. The translation is not trusted: the invariant is checked like any other.
 //!
 //! Of several locations of `P_M` that stand for one location of `P`, only the location that has the same number as in `P` is translated, because
 //! every behaviour that is possible from another one is possible from this location too. The locations of a faulted thread are the exception: all of

@@ -1,8 +1,8 @@
 //! Engine `extrapolate`: extends a proof under SC to TSO or PSO (EXTRA13).
 //!
 //! A program under SC is abstracted to a boolean program over the predicates of a vocabulary (s. 4.1), which a three-valued model checker explores
-//! (s. 6.1). Interpolants of spurious counterexamples give new predicates. Under TSO and PSO the same is done with the reduced program, which encodes
-//! store buffers as registers; its predicates are extrapolated from those of the proof under SC (s. 5).
+//! (s. 6.1). Interpolants of spurious counterexamples give new predicates. Under TSO and PSO the same is done with the reduced program `P_M`, which
+//! encodes store buffers as registers; its predicates are extrapolated from those of the proof under SC (s. 5).
 
 #![forbid(unsafe_code)]
 
@@ -45,10 +45,12 @@ pub use relaxed::Attempt;
 /// How the predicates of the relaxed program are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
-    /// The predicates of the SC proof are extrapolated, and cubes of at most two of them are searched; in the last attempt, larger cubes too.
+    /// The predicates of the SC proof are extrapolated, and cubes (conjunctions of predicates and their negations) of at most two of them are
+    /// searched; in the last attempt, larger cubes too.
     #[default]
     Predicates,
-    /// The cubes of the SC proof are extrapolated too. No other cubes are searched, except in the last attempt, which refines `P_M` itself.
+    /// The cubes of the SC proof are extrapolated too. No other cubes are searched, except in the last attempt, which refines the abstraction of
+    /// `P_M` itself.
     Cubes,
 }
 

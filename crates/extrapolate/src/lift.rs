@@ -17,7 +17,8 @@
 //!   rule 4. Here predicates on counts begin with 0, and comparisons are made on request.
 //! * There is no predicate `overflow = 0`, because in `P_M` an overflow is a location.
 //! * Under TSO one place may hold a store to any variable. Two variables of one predicate never denote the same place.
-//! * If store fences matter, there are predicates on epochs too.
+//! * If store fences matter, there are predicates on epochs too. The *epoch* of a buffered store is the number of barriers (store fences between
+//!   stores) before it in the buffer.
 //! * Duplicates, such as `rhs_1 = 0` from `x = 0` and from `y = 0`, are listed once; [`Vocabulary`](super::vocabulary::Vocabulary) also merges
 //!   equivalent predicates that are written differently.
 

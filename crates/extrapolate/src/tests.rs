@@ -44,7 +44,7 @@ fn value(machine: &BufferMachine<'_>, state: &State, cell: CellId) -> i64 {
     }
 }
 
-/// The predicates that hold in a state.
+/// The value of each predicate in a state.
 fn vector(machine: &BufferMachine<'_>, vocabulary: &Vocabulary, state: &State) -> Vector {
     let literal = |(n, predicate): (usize, &Predicate)| {
         let truth = predicate.formula().eval(&mut |cell| value(machine, state, *cell)).expect("small values");

@@ -24,7 +24,7 @@ pub struct Predicate {
 const MOST_CASES: usize = 16;
 
 impl Predicate {
-    /// A formula as a predicate; `None` if it is not linear, mentions remainders, is constant, or has too many disjuncts.
+    /// A formula as a predicate; `None` if it is not linear, needs quotients or remainders, is constant, or has too many disjuncts.
     pub fn new(formula: &Expr<CellId>) -> Option<Self> {
         let own = |constraint: &Constraint| {
             constraint.at_most().filter(|form| form.terms.iter().all(|&(cell, _)| cell < AUXILIARY)).cloned()
@@ -109,7 +109,8 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// The vocabulary of these predicates. Of equivalent or complementary predicates only the first is kept.
+    /// The vocabulary of these predicates. Of predicates with the same normal form, or one whose normal form is that of the other's negation, only
+    /// the first is kept.
     pub fn new(
         predicates: impl IntoIterator<Item = Predicate>,
         judge: &mut Judge,
@@ -217,7 +218,8 @@ fn conjuncts<'e>(e: &'e Expr<CellId>, parts: &mut Vec<&'e Expr<CellId>>) {
     }
 }
 
-/// For each literal, the literals it implies. An unsatisfiable literal implies its own negation.
+/// For each literal, the literals it implies; only literals of predicates with a common cell are compared. An unsatisfiable literal implies its own
+/// negation.
 fn implications(predicates: &[Predicate], judge: &mut Judge, limits: &Limits) -> Result<Vec<Vector>, Reason> {
     let mut frame = Frame::default();
     let prepared: Vec<[Disjunction; 2]> = predicates

@@ -8,7 +8,9 @@
 //! | `Partial`, newest kept | FENCES12 s.8 | appends; beyond k the oldest entry moves into the set | UPDATE-AM and UPDATE-AS while the set is not empty, then UPDATE-NE |
 //!
 //! `Partial` keeps k stores in order (PSO: k for each memory cell). All other stores form a set, of which it keeps only the cells written and, for
-//! each such cell, the value of the newest store, in the cell [`Last`](crate::Cell::Last). Everything else about these stores is forgotten: an
+//! each such cell, the value of the newest store, in the cell [`Last`](crate::Cell::Last). WRITE-L appends a store to the ordered entries; WRITE-G
+//! adds it to the set. UPDATE-NE flushes the oldest ordered entry; UPDATE-AS flushes the newest store to a cell in the set, and removes the cell from
+//! the set; UPDATE-AM flushes another store to the cell and changes nothing in the set. Everything else about the stores in the set is forgotten: an
 //! UPDATE-AM writes an arbitrary value. For the memory cells in `summaries` the values of the stores in the set are kept too, without order and
 //! multiplicity, in the summary cell [`Forgotten`](crate::Cell::Forgotten); then an UPDATE-AM writes one of them. The value stays in the summary
 //! cell, because another store in the set may have the same value.

@@ -69,7 +69,7 @@ impl BufferMachine<'_> {
         self.steps_in((), control, &|| false).expect("nobody stops it")
     }
 
-    /// The flushes of the buffer of a thread.
+    /// Appends the flushes of the buffer of a thread, whether or not another thread holds the lock.
     pub fn flush_steps(&self, control: &Control, thread: ThreadId, steps: &mut Vec<Step>) {
         let Some(shape) = control.buffers.get(thread.index()) else { return };
         for (case, (target, change)) in
@@ -78,8 +78,8 @@ impl BufferMachine<'_> {
             let mut next = control.clone();
             next.buffers[thread.index()] = change.shape;
             let mut commands = change.commands;
-            // An UPDATE-AM writes an arbitrary value, or an arbitrary value of a summary cell. Every value was checked before it entered the buffer,
-            // so the machine may assume that the written value is in the declared range.
+            // An UPDATE-AM (a flush of a forgotten value, see `buffer.rs`) writes an arbitrary value, or an arbitrary value of a summary cell. Every
+            // value was checked before it entered the buffer, so the machine may assume that the written value is in the declared range.
             let any_of_several =
                 |c: &Command| matches!(c, Command::Havoc(to) | Command::Expand(to, _) if *to == target);
             if commands.iter().any(any_of_several) {

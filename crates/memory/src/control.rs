@@ -49,7 +49,7 @@ impl BufferShape {
 }
 
 impl Control {
-    /// Whether the thread may load, flush, lock or run an atomic step.
+    /// Whether no other thread holds the lock. While another thread holds it, this thread can neither access memory nor flush its buffer.
     pub fn may_access(&self, thread: ThreadId) -> bool {
         self.lock.is_none_or(|holder| holder == thread)
     }

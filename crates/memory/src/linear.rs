@@ -195,7 +195,7 @@ fn computed((cube, value): &Case, operator: impl FnOnce(&Linear) -> Vec<Case>) -
     value.as_ref().map_or_else(|| vec![(cube.clone(), None)], |value| under(cube, operator(value)))
 }
 
-/// The pairs of cases of two expressions.
+/// The pairs of cases of two expressions; above the limit, one pair without constraints, whose values are unknown.
 fn combined(
     left: &Expr<CellId>,
     right: &Expr<CellId>,
@@ -325,9 +325,10 @@ pub enum Simple {
     Assume(Constraint),
     /// The cell takes the value of the form, or an arbitrary value if the form is unknown.
     Assign(CellId, Value),
-    /// Adds the value of the form, or an arbitrary value if the form is unknown, to the values that the summary cell stands for.
+    /// Adds the value of the form, or an arbitrary value if the form is unknown, to the values that the summary cell ([`Cells`](crate::Cells)) stands
+    /// for.
     Fold(CellId, Value),
-    /// The cell takes one of the values that the summary cell stands for.
+    /// The first cell takes one of the values that the second, a summary cell, stands for.
     Expand(CellId, CellId),
 }
 

@@ -2,13 +2,13 @@
 //!
 //! A chosen value that is copied, stored and loaded, and otherwise only compared, need not range over all numbers of its type. A flow analysis
 //! computes where the values of each *site* (an operation `r = *` with very many values) may flow: a `Value` is the set of constants and sites from
-//! which the content of a register at a location, or of a shared variable, may originate. Sites whose values are compared with each other by `==` or
-//! `!=` form one *group*. The constants that values of these sites are compared with are the constants of the group. A value is *used* if something
-//! else is done with it: it is an operand, an index, checked against a range, compared with an unknown value, or compared by `<` with a value of a
-//! site. A value that is used must lie between constants of its group. The same analysis checks this: at its choice, the `Value` of a chosen value is
-//! *open above* and *open below*; where a condition like `r < 4` holds, 4 becomes a constant of the group, and the `Value` of `r` is no longer open
-//! above. If a value that is open below is used, the least value of its site becomes a constant too. If a value that is open above is used, its group
-//! is not narrowed.
+//! which the content of a register at a location, or of a shared variable, may originate. Sites whose values are compared with each other form one
+//! *group*. The constants that values of these sites are compared with are the constants of the group. A value is *used* if something else is done
+//! with it: it is an operand, an index, checked against a range, compared with an unknown value, or compared by `<` with a value of a site. A value
+//! that is used must lie between constants of its group. The same analysis checks this: at its choice, the `Value` of a chosen value is *open above*
+//! and *open below*; where a condition like `r < 4` holds, 4 becomes a constant of the group, and the `Value` of `r` is no longer open above. If a
+//! value that is open below is used, the least value of its site becomes a constant too. If a value that is open above is used, its group is not
+//! narrowed.
 //!
 //! **The narrowed program gives the same verdicts.** Consider a group with its least and greatest constants, and an execution of the program.
 //!
@@ -42,7 +42,8 @@ use fencewright_program::{
 const WIDE: u64 = 32;
 /// Maximum number of values of a narrowed choice.
 const NARROW: u64 = 1 << 10;
-/// Maximum size of a program that is analysed: the number of pairs of an operation and a register of the same thread.
+/// Maximum size of a program that is analysed: the number of pairs of an operation and a register of the same thread, where each edge counts as one
+/// more operation.
 const MOST_PLACES: usize = 1 << 19;
 /// Maximum number of rounds of the fixpoint iteration.
 const MOST_ROUNDS: usize = 64;
@@ -317,13 +318,13 @@ impl Flow<'_> {
         }
     }
 
-    /// Notes the use of an expression as a condition: its value is compared with 0.
+    /// Notes that an expression is a condition: its value is compared with 0.
     fn condition<L>(&mut self, e: &Expr<L>, leaf: &dyn Fn(&L) -> Value) {
         let value = self.value(e, leaf);
         members(value.sites).for_each(|site| self.note(site, [0], false));
     }
 
-    /// The origins of the value of an expression; notes how it uses values of sites.
+    /// The origins of the value of an expression; notes the comparisons and uses of values of sites in it.
     fn value<L>(&mut self, e: &Expr<L>, leaf: &dyn Fn(&L) -> Value) -> Value {
         use BinaryOp::{And, Eq, Ge, Gt, Le, Lt, Ne, Or};
         match e {

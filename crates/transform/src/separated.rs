@@ -1,4 +1,4 @@
-//! A criterion for programs under which PSO is TSO: no two stores of a thread can overtake each other.
+//! A criterion for programs for which PSO is TSO: no two stores of a thread can overtake each other.
 //!
 //! Under PSO a store may overtake an older one of its thread only if the two are to different cells and no store-store fence is between them.
 //! [`stores_are_separated`] holds if on every path of every thread any two stores to possibly different cells are separated by an `sfence`, or by a

@@ -13,7 +13,7 @@
 //! | flush | the stores that an `sfence` orders before this one | the cell, the buffered store |
 //! | any step that needs an empty buffer | the newest store to each cell since the buffer was last known to be empty | |
 //! | store to memory | | the cell |
-//! | atomic step with an `assume` after a load | the cells of all loads up to the `assume` | |
+//! | atomic step with an `assume` after a load | the cells of all loads before its last `assume` | |
 //! | an access of a program with locks | the lock | |
 //! | `lock`, `unlock` | | the lock |
 //! | any step that may change the value of a formula | | the formula |

@@ -4,8 +4,8 @@
 //! # The algorithm
 //!
 //! Source sets with sleep sets (P. Abdulla, S. Aronis, B. Jonsson, K. Sagonas: *Source sets: a foundation for optimal dynamic partial order
-//! reduction*, J. ACM 64(4), 2017). A depth-first search explores, from each configuration, the steps of one agent, and those of further agents where
-//! a race requires them. Two notions are used throughout:
+//! reduction*, J. ACM 64(4), 2017). A depth-first search explores, from each configuration (a state with numbers for its buffered stores), the steps
+//! of one agent (a thread or a store buffer), and those of further agents where a race requires them. Two notions are used throughout:
 //! * Two executions are *equivalent* if one becomes the other by exchanging adjacent events of different agents whose footprints (see `footprint`) do
 //!   not conflict.
 //! * An agent *can begin* a sequence (is an *initial* of it) if no earlier event of the sequence happens before its first event there.

@@ -57,7 +57,7 @@ fn depending_on_values(random: &mut Random) -> Program {
     load("values.fw", text.as_bytes(), None, &[]).unwrap_or_else(|e| panic!("{text}\n{e:?}")).program
 }
 
-/// The properties to compare, in groups: one group for each formula that must never hold, and one for all other properties.
+/// The properties to compare, in groups: one group for each formula that must never hold, one for all other properties, and one for all properties.
 fn groups(program: &Program) -> Vec<Vec<Property>> {
     let all = program.properties.iter().cloned().chain([Property::assertions(), Property::deadlock()]);
     let (never, others): (Vec<Property>, Vec<Property>) =

@@ -1,9 +1,9 @@
 //! Engine `buffers`: abstractions of store buffers, refined step by step (THESIS16 Algorithm 3.2).
 //!
-//! Unbounded store buffers have finitely many abstract states if there are finitely many values and no counts. The engine abstracts buffers to sets
-//! of values first, then to multisets, then to sets with some stores in order ([`BufferDomain`]). Each of these abstractions over-approximates exact
-//! buffers, so a search that terminates without a violation is a proof. A violation is real if its path can be turned into an execution; otherwise it
-//! is spurious and a finer abstraction is tried.
+//! An abstraction that forgets the order of stores and does not count them has finitely many buffers, if there are finitely many values. The engine
+//! abstracts buffers to sets of values first, then to multisets, then to sets with some stores in order ([`BufferDomain`]). Each of these
+//! abstractions over-approximates exact buffers, so a search that terminates without a violation is a proof. A violation is real if its path can be
+//! turned into an execution; otherwise it is spurious and a finer abstraction is tried.
 //!
 //! Multisets are unbounded, yet reachability with them is decidable (Theorem 15), by *expand, enlarge and check*. Given a bound on the number of
 //! copies of a value, multisets are *enlarged* if a value with that many copies may occur any number of times, which over-approximates them; they are
@@ -38,7 +38,8 @@ pub enum BufferDomain {
     Partial(u32),
 }
 
-/// The largest bound on the number of copies of a value for which multisets are tried; after that, stores are kept in order.
+/// The largest bound on the number of copies of a value for which multisets are tried, unless the user selects multisets; after that, stores are kept
+/// in order.
 const MOST_COUNTED: u32 = 8;
 /// Maximum number of stores kept in order: searches with more do not terminate in practice.
 const MOST_KEPT: u32 = 16;

@@ -141,7 +141,8 @@ fn seen(state: State) -> Visible {
     (state.locations, state.registers, state.memory, state.lock)
 }
 
-/// The reachable states also equal those of the plain machine with the same abstraction, although that machine has rule WM-D.
+/// Buffers aside, the reachable states also equal those of the plain machine with the same abstraction, although that machine has rule WM-D: it may
+/// drop a flushed value from the set (`abstract_buffer`).
 #[test]
 fn abstractions_reach_what_exact_buffers_reach_and_coarser_ones_reach_more() {
     let (mut compared, mut larger, mut states, mut plain_states) = (0, 0, 0, 0);
@@ -183,7 +184,8 @@ fn abstractions_reach_what_exact_buffers_reach_and_coarser_ones_reach_more() {
     assert!(compared > 80 && larger > 5 && states < plain_states);
 }
 
-/// Expanded multisets reach the same states as the plain machine in which a store beyond the bound is disabled.
+/// A search with expanded multisets finds a path to a violation (or a witness) exactly if the plain machine in which a store beyond the bound is
+/// disabled reaches one. It never proves a property.
 #[test]
 fn expanded_multisets_reach_what_multisets_reach() {
     let (mut reached, mut not) = (0, 0);
@@ -390,7 +392,8 @@ fn figure_3_3_is_proved_by_sets() {
     }
 }
 
-/// THESIS16 Fig. 3.7 needs multisets, or three stores in order if the oldest are kept, or one if the newest are kept.
+/// To prove THESIS16 Fig. 3.7 under TSO, sets are too coarse: it takes multisets, or three stores in order if the oldest are kept, or one if the
+/// newest are kept.
 #[test]
 fn figure_3_7_needs_more_than_sets() {
     let program = example("thesis-3-7.fw", &[]);

@@ -14,7 +14,7 @@ use super::{ActionCode, AddressCode, EdgeCode, OpCode, Slot, Target, ThreadCode}
 use crate::instructions::{Instruction, compile};
 use crate::liveness::Liveness;
 
-/// The parts of the state that the formulas of state properties depend on.
+/// The parts of the state that the formulas of [`PropertyKind::Never`] depend on. Below, a formula is one of these.
 pub(super) struct Visible {
     /// For each thread, the partition of its locations into classes: no formula distinguishes two locations of one class.
     labels: Vec<Looks>,

@@ -12,16 +12,17 @@
 //! * the thread can always leave them, along one idle edge without an assumption or along two with complementary assumptions;
 //! * no property distinguishes them from `head`.
 //!
-//! A location of the region is *doomed* if every path from it returns to `head` or stays in doomed locations. Two transformations are applied:
+//! A location of the region is *doomed* if every path from it returns to `head` or stays in doomed locations, along edges that cannot fail. Two
+//! transformations are applied:
 //! 1. **Remove idle edges from `head` and its region that lead back to `head` or to a doomed location.** This preserves the properties: take an
 //!    execution, and remove each sequence of steps in the region that a thread takes between leaving `head` and coming back to it. The removed steps
 //!    change nothing but registers that are dead at `head`. So the other steps form an execution, in which the thread is at `head` whenever it was in
 //!    the region before, and no property observes the difference. This shorter execution is one of the new program: a waiting thread either loads the
 //!    value that it waits for, or does not load at all.
-//! 2. **Merge a load with the only remaining edge after it**, if the alternative was removed. The steps after the load are local and the locations
-//!    before and after them look the same to properties, so they may be taken in one step. If the steps after a load cannot be taken, the merged step
-//!    is disabled; this loses only an execution that is stuck. If the condition has several loads, the earlier ones stay as they are: `await x == 1
-//!    && y == 1` waits for `x`, and then for `y`.
+//! 2. **Merge a load with the only remaining path after it**, up to an assumption whose alternative was removed. The steps after the load are local
+//!    and the locations before and after them look the same to properties, so they may be taken in one step. If the steps after a load cannot be
+//!    taken, the merged step is disabled; this loses only an execution that is stuck. If the condition has several loads, the earlier ones stay as
+//!    they are: `await x == 1 && y == 1` waits for `x`, and then for `y`.
 //!
 //! A `cas` in an empty loop waits until the buffer of its thread is empty, and changes nothing if it fails. So its failure is idle, and `while
 //! !cas(l, 0, 1) { }` waits until it succeeds.
@@ -167,7 +168,7 @@ impl<'t> Graph<'t> {
         self.program.edge_may_fault(self.thread, edge) || edge.action.ops().iter().any(is_open)
     }
 
-    /// Whether an edge only affects registers that are dead at `head`.
+    /// Whether an edge is idle for `head`, as the module head defines it.
     fn is_idle(&self, edge: &Edge, head: LocationId) -> bool {
         let is_dead = |op: &Op| written_register(op).is_none_or(|r| !self.live.is_live(r, head));
         let is_idle = |op: &Op| match op {

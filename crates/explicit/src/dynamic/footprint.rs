@@ -102,7 +102,7 @@ pub fn add(items: &mut Vec<Item>, item: Item) {
 pub enum Awaited {
     /// No step from the location waits for a memory cell.
     Nothing,
-    /// One cell, whose index is computed from registers.
+    /// The cell with this address; an index is computed from the registers before the step.
     Cell(Address),
     /// Several cells. The writes to them are totally ordered in every execution, so one key stands for all of them.
     Class(Key),
@@ -237,7 +237,7 @@ impl Tables {
         (key >= STORES).then_some(((key & !STORES) >> 32) as u32).map(|thread| (thread, key as u32))
     }
 
-    /// Adds the keys that a write to a memory cell writes.
+    /// Adds a write to a memory cell, and to the class of the cell if it has one.
     pub fn add_write(&self, items: &mut Vec<Item>, cell: u32) {
         add(items, Item::write(Key::from(cell)));
         if let Some(class) = self.classes[cell as usize] {
@@ -318,7 +318,7 @@ fn needs_lock(action: &Action, model: MemoryModel) -> bool {
     !is_local(action, model) && !matches!(action, Action::Fence)
 }
 
-/// Computes the dependencies of the formulas of state properties: the cells and edges that can change their values.
+/// Computes the dependencies of the formulas of [`PropertyKind::Never`]: the cells and edges that can change their values.
 struct Seen<'t> {
     task: &'t Task<'t>,
     /// The key of the formula of property 0.

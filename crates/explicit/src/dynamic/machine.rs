@@ -1,8 +1,9 @@
 //! The interpreter of the stateless search: computes the steps of one agent from a state, with their footprints.
 //!
-//! The rules are those of `fencewright_program::reference`. A step of a program includes the following local steps that are unobserved and have one
-//! outcome, so that most steps are accesses. If several edges leave a location, or a step chooses the value of a `*`, each edge and each value is an
-//! *alternative* of one step. The alternatives are numbered in a fixed order, and the footprint of the step is the union of their footprints.
+//! The rules are those of `fencewright_program::reference`. A step of a thread includes the local steps after it, as long as no property observes
+//! them and they have one outcome; so most steps are accesses. If several edges leave a location, or a step chooses the value of a `*`, each edge and
+//! each value is an *alternative* of one step. The alternatives are numbered in a fixed order, and the footprint of the step is the union of their
+//! footprints.
 
 use fencewright_program::reference::Limit;
 use fencewright_program::{
@@ -19,7 +20,7 @@ use super::state::{Buffered, NONE, State};
 pub struct Flushed {
     /// The event that issued the store.
     pub issuer: u32,
-    /// The last event that loaded the stored value from the buffer.
+    /// The last event that loaded the stored value from the buffer, or [`NONE`].
     pub reader: u32,
     /// The number of store fences that the thread issued before the store.
     pub fences: u32,

@@ -15,7 +15,8 @@
 //! | register work, `sfence`, a store into the buffer | | |
 //! | load from memory | the cell | |
 //! | load from the own buffer | that buffered store | |
-//! | flush; under SC a store | | the cell; that buffered store |
+//! | flush | | the cell; that buffered store |
+//! | store under SC | | the cell |
 //! | fence | | |
 //! | `lock`, `unlock` | | the lock |
 //! | atomic step, read-modify-write | the cells it loads | the cells it stores to |
@@ -53,7 +54,7 @@
 //!
 //! # Assumptions
 //!
-//! The search terminates only if all executions do. An execution that returns to an earlier state, or is very long, is cut; then the answer is a
+//! A proof requires that all executions terminate. An execution that returns to an earlier state, or is very long, is cut; then the answer is a
 //! violation or `unknown`. A proof has no set of states to be checked: the check of verdicts explores small programs again, and marks the verdicts of
 //! larger ones as depending on the engine alone.
 

@@ -68,7 +68,7 @@ impl State {
         hasher.finish()
     }
 
-    /// Whether the states are equal up to the indices of events.
+    /// Whether the states are equal up to the indices of events and the order in which stores of different threads are listed.
     pub fn is_like(&self, other: &State) -> bool {
         let store = |b: &Buffered| (b.thread, b.cell, b.value, b.issued);
         let stores = |state: &State, thread: u32| {

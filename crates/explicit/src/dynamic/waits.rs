@@ -7,7 +7,7 @@ use fencewright_program::{Action, Address, Edge, Expr, Op, Program, RegisterId, 
 pub enum Waits {
     /// No step from the location waits for a memory cell.
     Nothing,
-    /// One cell, whose index is computed from registers.
+    /// The cell with this address; an index is computed from the registers before the step.
     One(Address),
     /// Several cells, in order.
     Several(Vec<u32>),

@@ -148,8 +148,9 @@ pub fn insert(trees: &mut VecDeque<Tree>, asleep: &[Branch], sequence: Sequence<
     added
 }
 
-/// Where the insertion continues: the range of trees that starts with the first tree whose step can come first in the sequence, and the index of this
-/// step in the sequence, if it occurs there. `None` if the sequence becomes a new tree here.
+/// Where the insertion continues: a range of trees, the first of which has a step that can come first in the sequence, and the index of this step in
+/// the sequence, if it occurs there. The range goes on after the first tree only if the step has several alternatives. `None` if the sequence becomes
+/// a new tree here.
 fn way_down(
     trees: &VecDeque<Tree>,
     asleep: &[&Branch],

@@ -70,7 +70,8 @@ impl Expander<'_> {
         Ok(Flow::Done)
     }
 
-    /// `sfence`: under PSO it adds a barrier, unless the buffer is empty or already ends with a barrier.
+    /// `sfence`: under PSO it adds a barrier, unless the buffer is empty or already ends with a barrier. For abstract buffers see
+    /// `AbstractBuffer::barrier`.
     pub(super) fn barrier(&mut self, layout: &Layout, t: usize) -> Result<(), Growth> {
         if self.code.model != MemoryModel::Pso {
             return Ok(());
@@ -96,7 +97,8 @@ impl Expander<'_> {
         Ok(())
     }
 
-    /// Rule (WM): TSO flushes the oldest entry; PSO flushes, for any cell, the oldest entry of the cell before the first barrier.
+    /// Rule (WM): TSO flushes the oldest entry; PSO flushes, for each cell with entries before the first barrier, the oldest of them. Of an exact
+    /// buffer, only entries whose kind satisfies `wanted` are flushed.
     pub(super) fn flushes<S: Sink>(
         &mut self,
         layout: &Layout,

@@ -238,7 +238,7 @@ fn compare_threads(code: &Code, layout: &Layout, state: &[u64], a: usize, b: usi
     a.cmp(b)
 }
 
-/// Permutes the threads of a class: locations, registers, buffers, owned cells, and the lock.
+/// Permutes the threads of a class: their locations, registers, buffers and owned cells, and the thread that the lock and the favourite name.
 fn move_threads(code: &Code, layout: &Layout, class: &Class, order: &Order, from: &[u64], to: &mut [u64]) {
     let mut copy = |target: Field, source: Field| target.set_raw(to, source.raw(from));
     for (position, &thread) in class.threads.iter().enumerate() {

@@ -63,7 +63,7 @@ fn orbit(code: &Code, layout: &Layout, state: &[u64]) -> BTreeSet<Vec<i64>> {
     }
 }
 
-/// The program with formulas that no state satisfies but that depend on the same observables.
+/// The program with only its properties of kind `Never`. Their formulas are made false in every state, but depend on the same observables.
 fn undecided(program: &Program) -> Program {
     let mut program = program.clone();
     for property in &mut program.properties {

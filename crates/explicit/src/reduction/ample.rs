@@ -21,7 +21,7 @@ pub struct Ample<'c> {
     code: &'c Code,
     summaries: &'c Summaries,
     view: View,
-    /// For each thread, the union of the future footprints of all other threads.
+    /// For each thread, the footprint of everything that other threads may still do, flushes of their buffers included.
     others: Vec<Footprint>,
 }
 

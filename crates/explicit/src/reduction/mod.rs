@@ -15,14 +15,15 @@
 //! dependent on each other; `cartesian` ends a prefix with a visible step. So formulas take the same values in the same order in the explored
 //! execution.
 //!
-//! **The cycle proviso.** No step is postponed forever, because no choice but the full one contains an edge that may close a cycle in a control-flow
-//! graph. A run of chosen steps moves every thread along an acyclic graph and otherwise only flushes buffers, so it terminates. This depends neither
-//! on the search order nor on the number of workers nor on symmetry: automorphisms map back edges to back edges.
+//! **The cycle proviso.** No step is postponed forever, because no choice of `ample`, `persistent` or `sleep` but the full one contains an edge that
+//! may close a cycle in a control-flow graph. A run of chosen steps moves every thread along an acyclic graph and otherwise only flushes buffers, so
+//! it terminates. This depends neither on the search order nor on the number of workers nor on symmetry: automorphisms map back edges to back edges.
+//! In `cartesian`, an edge that may close a cycle ends a prefix.
 //!
 //! **Assumptions.** None about programs: loops, locks, atomic steps, faults and unbounded values are covered. Where a step reaches a limit of the
-//! engine, or a `*` is sampled, all steps are taken. The states of a reduced search are not an inductive invariant. For persistent sets the checker
-//! of certificates can still check that the states suffice, because it recomputes the sets; with the other choices a proof relies on the engine, and
-//! is confirmed only if the reference semantics can be explored too.
+//! engine, or a `*` is sampled, all steps are taken (in `cartesian`, a sampled `*` ends a prefix). The states of a reduced search are not an
+//! inductive invariant. For persistent sets the checker of certificates can still check that the states suffice, because it recomputes the sets; with
+//! the other choices a proof relies on the engine, and is confirmed only if the reference semantics can be explored too.
 
 mod ample;
 mod cartesian;
@@ -66,7 +67,8 @@ pub enum Reduction {
     Sleep,
     /// Cartesian vectors: each thread goes on until its steps may depend on those of others; intermediate states are not stored.
     Cartesian,
-    /// Dynamic partial order reduction: one execution per trace, no stored states. Only for programs all of whose executions terminate.
+    /// Dynamic partial order reduction: explores one execution of each trace (executions that differ only in the order of independent events have the
+    /// same trace) and stores no states. It proves only programs whose executions all terminate.
     Dynamic,
 }
 
@@ -116,7 +118,7 @@ struct ThreadView {
     place: Place,
     /// The footprint of flushes of all entries in the buffer.
     buffered: Footprint,
-    /// The footprint of the flushes that are enabled now.
+    /// The footprint of the flushes that are enabled now, unless another thread holds the lock.
     heads: Footprint,
     /// Whether the buffer is not empty.
     pending: bool,
@@ -209,7 +211,8 @@ impl<'c> Reducer<'c> {
     }
 }
 
-/// Tries a choice of steps. Returns `None` if it has no steps, or if one of them was cut off, so that the choice may be insufficient.
+/// Passes the steps of a choice to the sink. Returns `None` if none of them is enabled, or if successors were left out because of a limit, the bound
+/// on buffers, or sampling: then the choice may be insufficient.
 fn attempt<S: Sink>(
     expander: &mut Expander<'_>,
     layout: &Layout,

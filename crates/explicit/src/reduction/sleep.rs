@@ -284,7 +284,7 @@ fn place(entries: &mut [Entry], store: &Store, entry: Entry) {
     entries[slot] = entry;
 }
 
-/// A state to be expanded, with its sleep set.
+/// The expansion of one state: the state, and the sink for its successors.
 struct Awake<'a, 'c, S> {
     expander: &'a mut Expander<'c>,
     layout: &'a Layout,

@@ -240,7 +240,8 @@ fn straight(ops: Vec<Op>) -> Vec<(u32, u32, Action)> {
     (0..).zip(ops).map(|(n, op)| (n, n + 1, Action::Op(op))).collect()
 }
 
-/// Two independent loads, each before a store that conflicts with the other thread's load: both loads are in every persistent set.
+/// Two independent loads, each before a store that conflicts with the other thread's load: both loads are in every persistent set, so that only sleep
+/// sets avoid taking them in both orders.
 #[test]
 fn steps_that_commute_are_not_taken_in_both_orders() {
     let ops = |from, to| straight(vec![load(from), store(to, Expr::Const(1))]);
@@ -258,7 +259,7 @@ fn steps_that_commute_are_not_taken_in_both_orders() {
 }
 
 /// A program for which the first algorithm of s. 4.1, as printed, computes a set that is not persistent: only t1, because the next step of t2 is a
-/// skip.
+/// skip. Every reduction must find both values that t1 may load.
 #[test]
 fn future_steps_of_other_threads_count_not_only_next_ones() {
     let late = vec![Op::Skip, store(0, Expr::Const(1))];

@@ -9,7 +9,8 @@ use super::{Attack, Notion, Origin, Unsupported};
 
 /// Maximum number of cells whose records of delayed stores are reset after the attacking load; if there are more, no record is reset.
 const MOST_FORGOTTEN: usize = 64;
-/// Maximum number of cases of a snapshot; a case determines for each of its loads whether it reads a delayed value or memory.
+/// Maximum number of cases of a snapshot (an atomic step that does not wait for an empty buffer); a case determines for each of its loads whether it
+/// reads a delayed value or memory.
 const MOST_CASES: usize = 64;
 
 /// Whether an edge that loads is a single load rather than a snapshot.
@@ -74,7 +75,7 @@ impl Instrumenter<'_> {
         }
         let attack = Attack { thread: self.id, store: first, load: id };
         let attack = self.known.numbers.contains_key(&attack).then_some(attack);
-        // If no attacking load can follow, this edge is part of no attack and is omitted.
+        // If no attacking load can follow, the copy of this edge after which the attacker goes on delaying is omitted.
         let promising = self.delay(first).promising[edge.to.index()];
         let from = CopiedLocation::Delaying(first, edge.from);
         let to = CopiedLocation::Delaying(first, edge.to);
@@ -251,8 +252,8 @@ impl Instrumenter<'_> {
         if ops.len() > 2 * MOST_FORGOTTEN { Vec::new() } else { ops }
     }
 
-    /// Adds the edge to the success of an attack, after its attacking load: the cone has accessed the cell of the store (for a triangular race, a
-    /// second thread has written a loaded cell), and no other thread holds the lock.
+    /// Adds the edge to the success of an attack, after its attacking load: the cone has accessed the cell of the store (for a triangular race,
+    /// another thread has written a loaded cell), and no other thread holds the lock.
     pub fn end_attack(&mut self, attack: Attack) {
         let store = self.code.edge(attack.store);
         let target = match (self.notion, delayed_store(&store.action)) {

@@ -12,17 +12,17 @@ pub struct Auxiliary {
     pub variables: Vec<Variable>,
     /// Flag: an attack has begun.
     pub attacked: VariableId,
-    /// Flag: threads outside the cone do not move.
+    /// Flag: threads outside the cone do not access memory.
     pub closed: VariableId,
-    /// Flag, for triangular races only: a second thread has written a loaded cell.
+    /// Flag, for triangular races only: another thread has written a cell that the attacking load has read.
     pub raced: Option<VariableId>,
-    /// For each cell of a variable: the cone has accessed it.
+    /// For each variable of the program, the flags of its cells: the cone has accessed the cell.
     pub touched: Vec<Option<VariableId>>,
-    /// For each cell of a variable: the cone has stored to it.
+    /// For each variable of the program, the flags of its cells: the cone has stored to the cell.
     pub stored: Vec<Option<VariableId>>,
-    /// For each cell of a variable: the attacker has delayed a store to it.
+    /// For each variable of the program, the flags of its cells: the attacker has delayed a store to the cell.
     pub delayed: Vec<Option<VariableId>>,
-    /// For each cell of a variable: the newest value that the attacker has delayed.
+    /// For each variable of the program, the newest delayed value for each of its cells.
     pub newest: Vec<Option<VariableId>>,
     contended: Vec<bool>,
 }

@@ -1,4 +1,5 @@
-//! The instrumentation of the threads other than the attacker: outside the cone they run as before; in the cone their accesses are recorded.
+//! The instrumentation of the threads other than the attacker: outside the cone they run as before, except that they do not access memory while
+//! `closed` is set; in the cone their accesses are recorded.
 
 use fencewright_program::{Action, Address, BinaryOp, Edge, EdgeId, Expr, Op, RegisterId};
 
@@ -9,7 +10,7 @@ use super::instrumenter::{CopiedLocation, Instrumenter, Meeting};
 
 impl Instrumenter<'_> {
     /// Adds the copies of an edge outside the cone: a copy that stays outside, and, for each operation that may conflict with the cone, a copy that
-    /// enters the cone.
+    /// enters the cone. If the edge takes the lock, the edges of `gates` are added too.
     pub fn plain_edge(&mut self, id: EdgeId, edge: &Edge) {
         let (from, to) = (CopiedLocation::Plain(edge.from), CopiedLocation::Plain(edge.to));
         let ops = edge.action.ops();
@@ -80,7 +81,7 @@ impl Instrumenter<'_> {
         Some(entering)
     }
 
-    /// The operation that completes a triangular race when a second thread enters the cone; `None` for robustness.
+    /// The operation that records a triangular race when another thread enters the cone with a store; `None` if robustness is decided.
     fn raced(&self) -> Option<Op> {
         self.auxiliary.raced.map(|flag| Op::Store(scalar(flag), one()))
     }

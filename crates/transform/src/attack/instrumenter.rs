@@ -98,7 +98,7 @@ impl<'a> Instrumenter<'a> {
                         self.begin_attack(id, edge);
                     }
                 }
-                // A triangular race is complete when a second thread has written, so threads in the cone need not move.
+                // A triangular race is complete when another thread has written, so threads in the cone need not move.
                 CopiedLocation::Cone(_) if self.notion == Notion::Triangular => {}
                 CopiedLocation::Cone(at) => {
                     for (id, edge) in self.code.edges_from(at) {

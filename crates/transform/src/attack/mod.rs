@@ -16,7 +16,8 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `attacked` | an attack has begun |
-//! | `closed` | threads outside the cone do not move: from a delayed store to the next load from memory (they could have moved earlier), and after the attacking load |
+//! | `closed` | threads outside the cone do not access memory: from a delayed store to the next load from memory (they could have done so earlier), and after the attacking load |
+//! | `raced` | only for triangular races: another thread has written a cell that the attacking load has read |
 //! | `touched:x`, `stored:x` | the cone has accessed `x`; the cone has stored to `x` |
 //! | `delayed:x`, `newest:x` | the attacker has a delayed store to `x`; the value of the newest such store |
 //!
@@ -74,7 +75,8 @@ pub struct Attack {
     pub thread: ThreadId,
     /// The attacker's store that is delayed.
     pub store: EdgeId,
-    /// The attacker's load that the store is delayed past: an edge with a load, or a snapshot with loads.
+    /// The attacker's load that the store is delayed past: an edge with a load, or a *snapshot* with loads, which is an atomic step that does not
+    /// wait for an empty buffer.
     pub load: EdgeId,
 }
 

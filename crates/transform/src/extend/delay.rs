@@ -3,8 +3,8 @@
 //! In a copy of a location some stores of the thread are delayed; they are listed oldest first. An edge is copied as follows:
 //!
 //! * a store puts its address and value into registers (constants remain constants);
-//! * a load takes the newest delayed value of its address, and reads memory if there is none; computed addresses are compared. Like every load it
-//!   waits while another thread holds the lock: so even a load that takes a delayed value is an atomic step;
+//! * a load takes the newest delayed value of its address, and is an ordinary load if there is none; computed addresses are compared. Like every load
+//!   it waits while another thread holds the lock: so even a load that takes a delayed value is an atomic step;
 //! * an operation on registers is copied.
 
 use fencewright_kit::accesses::is_inside;
@@ -50,7 +50,8 @@ impl<'a> Delays<'a> {
         Delays { program, builder, edges, slots: Vec::new() }
     }
 
-    /// The stores that are delayed after an edge, given those delayed before it. Refused if the edge may fault.
+    /// The stores that are delayed after an edge, given those delayed before it. Refused if the edge may fault, or if its store cannot be kept in
+    /// registers.
     pub fn after(&mut self, edge: EdgeId, delayed: &[Delayed]) -> Result<Vec<Delayed>, Refused> {
         let (Edge { action, span, .. }, origin) = &self.edges[edge.index()];
         if origin.faults {
@@ -168,7 +169,7 @@ impl<'a> Delays<'a> {
     }
 }
 
-/// The alternatives for operations that load while stores are delayed: one for each delayed store that a load may read, and one for memory.
+/// The alternatives for operations that load while stores are delayed: one for each delayed store that a load may read, and one for an ordinary load.
 fn ways(ops: &[Op], delayed: &[Delayed], span: Span) -> Result<Vec<Vec<Op>>, Refused> {
     let mut ways = vec![Vec::new()];
     for op in ops {
@@ -188,7 +189,8 @@ fn ways(ops: &[Op], delayed: &[Delayed], span: Span) -> Result<Vec<Vec<Op>>, Ref
     Ok(ways)
 }
 
-/// The possible sources of a load: each delayed store, newest first, and memory, each with its condition.
+/// The possible sources of a load, each with its condition: the delayed stores that may be to its cell, newest first, and an ordinary load, unless
+/// one of them certainly is to its cell.
 fn sources(register: RegisterId, address: &Address, delayed: &[Delayed]) -> Vec<Vec<Op>> {
     let mut sources = Vec::new();
     // For each newer delayed store, the condition that its address is a different one.

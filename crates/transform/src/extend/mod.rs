@@ -1,8 +1,9 @@
 //! Programs whose SC executions represent TSO executions of other programs (THESIS16 s.3.1): the transformations behind lazy TSO reachability.
 //!
-//! [`Extended`] is a program together with its relation to the program it was made from. Its threads have more locations, edges and registers than
-//! the original ones, and each location is a copy of an original location: a thread in a copy is at the original location, with some of its stores
-//! *delayed*: their addresses and values are in auxiliary registers, which represent the newest end of the store buffer. The transformations are
+//! [`Extended`] is a program together with its relation to the program it was made from. Its threads may have more locations, edges and registers
+//! than the original ones, and each location is a copy of an original location: a thread in a copy is at the original location, with some of its
+//! stores *delayed*: their addresses and values are in auxiliary registers, which represent the newest end of the store buffer. The transformations
+//! are
 //!
 //! * [`Extended::new`]: makes faults explicit as control, so that no edge along which stores are delayed can fault;
 //! * [`Extended::extend`]: stores are delayed along some paths of a thread, `R + path` in the thesis (`paths`);
@@ -84,7 +85,7 @@ impl Origin {
 }
 
 impl Extended {
-    /// The program with explicit faults: see `faults`. Refused if that would make it too large.
+    /// The program with explicit faults: see `faults`. Refused if that would make it too large, or if a fault cannot be made explicit.
     pub fn new(program: &Program) -> Result<Self, Refused> {
         let mut same = Extended::unchanged(program);
         for (id, _) in program.threads() {

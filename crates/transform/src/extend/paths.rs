@@ -1,4 +1,4 @@
-//! Delaying stores along paths: the extension of THESIS16 s.3.1.
+//! Delaying stores along paths: the extension of a program `R` to a program `R'` in THESIS16 s.3.1.
 //!
 //! A path starts with a store and ends with a load, without an action in between that waits for an empty buffer. Several paths of a thread are
 //! processed together: those that start with the same store form a tree. Each node of the tree is a copy of a location in which the stores since the

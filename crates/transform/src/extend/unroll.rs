@@ -46,7 +46,7 @@ impl Extended {
                 let still = builder.copy_of(location, None);
                 builder.edge(location, still, Action::Unlock, Span::default(), Origin::SILENT);
                 if builder.stands_for(location) == builder.stands_for(thread.fault) {
-                    // A doomed thread counts as faulted in the original program, so it faults after the release.
+                    // A doomed thread (`faults`) counts as faulted in the original program, so it faults after the release.
                     let faulting = Origin { step: None, faults: true };
                     builder.op(
                         still,
@@ -127,7 +127,7 @@ fn unroll(mut builder: Builder, thread: &Thread, back: &[bool], rounds: usize) -
     builder
 }
 
-/// The locations at which a thread may hold the lock.
+/// The locations at which a thread may hold the lock, except its fault location.
 fn holding(thread: &Thread) -> Vec<LocationId> {
     let mut holds = vec![false; thread.locations.len()];
     let locks = thread.edges.iter().filter(|edge| edge.action == Action::Lock);
