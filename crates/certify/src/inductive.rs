@@ -266,8 +266,8 @@ impl<'a> Checker<'a> {
         Linear { terms, constant: linear.constant }
     }
 
-    /// `Ok` if a step or condition is covered, otherwise the rejection: `wrong`, about `state` and the text of `what`, if there is a counterexample,
-    /// and `Undecided` in all other cases.
+    /// `Ok` if a step or condition is covered; the rejection `wrong` if there is a counterexample; otherwise `STOPPED` or a reason why it is
+    /// undecided.
     fn judged(
         &self,
         covered: Covered,
