@@ -41,7 +41,7 @@ const STATE: u32 = 1;
 /// The state of a condition variable for which an abandoned thread waits.
 const ABANDONED: i128 = 1;
 /// `EINVAL`.
-const INVALID: i128 = 22;
+pub(super) const INVALID: i128 = 22;
 
 /// The operation of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
