@@ -18,7 +18,7 @@ use fencewright_front_end::edit::{
 use fencewright_front_end::places::{Place, Side};
 use fencewright_program::FileId;
 
-/// The changes of the text of one file.
+/// The changes of one file's text that make these edits. The error says why one of the edits cannot be made.
 pub fn changes(text: &str, edits: &[&Edit]) -> Result<Vec<Change>, String> {
     let words = Words::of(text);
     let world = words.world();

@@ -62,7 +62,7 @@ fn explored(checked: &Checked) -> String {
     format!("{}{of_these}, {}", count(all, "execution"), count(executions.events, "event"))
 }
 
-/// Whether a proof identifies states that differ only by the order of versions.
+/// Whether the proof is a set of states with versions, in which states are equal if they differ only by an order-preserving renaming of versions.
 pub(crate) fn up_to_versions(checked: &Checked) -> bool {
     let has_versions = |proof: &Proof| matches!(proof, Proof::States(set) if set.versions.is_some());
     checked.certificate().is_some_and(|certificate| certificate.proofs.iter().any(has_versions))
@@ -390,7 +390,7 @@ struct Draft {
     line: String,
     statement: String,
     words: String,
-    /// The thread, and the span of the step's statement.
+    /// The thread, and the source span of the statement in the row's first step; `None` if that step has no statement to show.
     place: Option<(ThreadId, Span)>,
     /// The calls that led to the statement; `None` if the thread's previous row has the same calls.
     calls: Option<String>,
@@ -481,8 +481,8 @@ fn passes_in_words(last: &Step<'_>, before: &State, passes: &Passes, steps: usiz
     format!("{times} around in {} steps{alone}: {changed}", grouped(steps as u64))
 }
 
-/// For a step that changes the buffer: the memory cells that it changes, and the buffer after it. `None` if the words of the step imply them: a flush
-/// that empties the buffer, or a store into an empty one.
+/// For a step that changes the buffer: the memory cells that it changes, and the buffer afterwards. `None` if the description of the step implies
+/// both, for a flush that empties the buffer or a store into an empty buffer.
 fn changes(step: &Step<'_>) -> Option<String> {
     let (source, thread) = (step.source, step.event.thread.index());
     let (before, after) = (&step.before, &step.after);
@@ -548,7 +548,7 @@ impl Table {
         self.number + self.thread + self.line + 8
     }
 
-    /// The header line.
+    /// The line with the names of the columns.
     pub fn heading(&self, style: Style) -> String {
         let heading = format!(
             "  {:>number$}  {:thread$}  {:>line$}  {:statement$}  what happens",
@@ -651,7 +651,8 @@ fn final_state(source: Source<'_>, replayed: &Replayed, property: &Property, sty
     text
 }
 
-/// The position of each thread, and its registers, in a state after steps that have written these registers.
+/// The position of each thread and the values of its registers in a state. Only registers with a value ([`Source::has_value`]) are shown; `written`
+/// has the registers that the execution has written so far.
 pub fn threads(source: Source<'_>, state: &State, written: &Written) -> String {
     let program = source.program;
     let width = program.threads.iter().map(|t| t.name.chars().count()).max().unwrap_or(0).min(24);

@@ -35,8 +35,8 @@ pub struct Env {
     pub objects: FxHashMap<ObjectId, Contents>,
     /// Local variables whose lifetime may have ended.
     pub gone: FxHashSet<ObjectId>,
-    /// Local variables that need no [`Take`](fencewright_code::core::ObjectEvent::Take), because there are no pointers to an earlier instance: either
-    /// the address was taken since control last reached the declaration, or control has reached the declaration only once.
+    /// Local variables for which another [`Take`](fencewright_code::core::ObjectEvent::Take) would be redundant: either the address was taken since
+    /// control last reached the declaration, or control has reached the declaration only once, so no pointer refers to an earlier instance.
     pub taken: FxHashSet<ObjectId>,
     /// Whether this thread is in an atomic section.
     pub section: Section,

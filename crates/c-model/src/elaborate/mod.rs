@@ -101,7 +101,8 @@ struct Premises {
     fixed: bool,
     /// The number of threads, if the program joins a thread whose number is not a constant.
     threads: Option<u64>,
-    /// Whether condition variables may be used or waited for after one was destroyed.
+    /// Whether the program may use a condition variable after it was destroyed, or while it is being destroyed. If not, the model needs no state for
+    /// condition variables.
     outlived: bool,
     /// Whether the program computes which lock it takes.
     computed_locks: bool,
@@ -256,9 +257,10 @@ pub struct Elaborator<'u> {
     shared: threads::Shared,
     /// For each known lock and each thread that takes it, the variable that records whether the thread holds it.
     held: FxHashMap<builtins::Holder, ObjectId>,
-    /// The number of threads when a condition variable was destroyed, if one was.
+    /// The number of threads at the last destruction of a condition variable; `None` if no condition variable has been destroyed.
     destroyed: Option<usize>,
-    /// Whether condition variables may be used after one of them was destroyed, or while it is being destroyed.
+    /// Whether a use of a condition variable was found that may come after the variable is destroyed, or while it is being destroyed: see
+    /// [`Premises::outlived`].
     outlived: bool,
     /// Whether the program computes which lock it takes.
     computed_locks: bool,

@@ -95,19 +95,19 @@ pub(super) struct Shared {
     notes: Notes,
 }
 
-/// What variables that the translation adds record about a thread.
+/// A fact about a thread, recorded in variables that the translation adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Note {
     /// Whether it has ended.
     Done,
-    /// What it returned.
+    /// Its return value.
     Result,
     /// Whether it was joined or detached.
     Released,
 }
 
 impl Note {
-    /// The name of the variables; the one of a single thread has its number behind it.
+    /// The common name of the variables. The name of the variable of one thread ends with the number of the thread.
     fn name(self) -> &'static str {
         match self {
             Note::Done => "done",

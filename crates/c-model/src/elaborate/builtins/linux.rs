@@ -44,14 +44,14 @@ pub(super) enum Operation {
     Nothing,
 }
 
-/// The amount to add.
+/// The second operand of a read-modify-write: 1, or an argument of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     One,
     Argument,
 }
 
-/// The result.
+/// The result of a read-modify-write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Old,

@@ -15,7 +15,7 @@ use super::mnemonics::{Binary, Bit, Unary};
 use super::reader::{Argument, Instruction};
 use super::{Content, Run, integer, unqualified};
 
-/// A computation of a new value from an old one, and a second value where the operation has one.
+/// A computation of a new value from an old one. The fields are the other operands.
 #[derive(Clone, Debug)]
 enum Operation {
     /// An addition, subtraction or operation on bits.
@@ -65,8 +65,8 @@ impl Run<'_, '_, '_> {
         self.flags = Flags { carry: Carry::Computed, others: Some(Computed { how, a, b, result, bytes }) };
     }
 
-    /// Replaces the value of an object by that of an operation: in one atomic step if the instruction is locked, otherwise by a load and a store. For
-    /// a register, returns the new value without writing it. The result is the old and the new value.
+    /// Replaces the value of an object by the result of an operation: in one atomic step if the instruction is locked, otherwise by a load and a
+    /// store. For a register (`target` is `None`), computes the new value without writing it. Returns the old and the new value.
     fn replaced(
         &mut self,
         target: Option<&Target>,
@@ -90,7 +90,7 @@ impl Run<'_, '_, '_> {
         if matches!(ty.kind, TypeKind::Pointer(_)) {
             match self.steps(&ty, &computed) {
                 Some(steps) => computed = steps,
-                // The bits of the pointer are changed as those of a number.
+                // Any other operation treats the pointer as a number.
                 None => {
                     ty = integer(bytes, false);
                     target.ty = ty.clone();
@@ -120,7 +120,8 @@ impl Run<'_, '_, '_> {
         Ok((Content { operand: old, ty: ty.clone() }, Content { operand: new, ty }))
     }
 
-    /// The operation on a pointer that adds or subtracts a constant number of bytes: the same in elements.
+    /// Converts an operation that adds a constant number of bytes to a pointer, or subtracts it, to one that counts elements. `None` for other
+    /// operations, and if the number is not a multiple of the element size.
     fn steps(&self, ty: &Type, operation: &Operation) -> Option<Operation> {
         let (TypeKind::Pointer(to), Operation::Modify(modify @ (Modify::Add | Modify::Sub), by)) =
             (&ty.kind, operation)
@@ -149,7 +150,7 @@ impl Run<'_, '_, '_> {
             Ok(Operation::Modify(Modify::Add, run.converted(by.clone(), ty)?))
         })?;
         self.computed_by(How::Sum, old.clone(), by, Some(new.clone()), bytes);
-        // Where both are the same register, it gets the sum.
+        // The sum is written last: if both operands are the same register, it gets the sum.
         self.write_register(from, old)?;
         match target {
             Some(_) => Ok(()),
@@ -205,7 +206,8 @@ impl Run<'_, '_, '_> {
             let a = self.converted_to(&old, bytes, false)?;
             let other = if binary == Binary::AddWithCarry { &new } else { &value };
             let b = self.converted_to(other, bytes, false)?;
-            // The carry of a sum: it is less than `a`, or equal to `a` if there was a carry before. The borrow: `a` is less than `b`, or equal to it.
+            // An addition carries if the sum is less than `a`, or, with a carry in, at most `a`. A subtraction borrows if `a` is less than `b`, or,
+            // with a borrow in, at most `b`.
             let (low, high) = if binary == Binary::AddWithCarry { (b, a) } else { (a, b) };
             let less = numbers::compare(Operator::Less, low.clone(), high.clone());
             let equal = numbers::compare(Operator::LessOrEqual, low, high);
@@ -286,7 +288,7 @@ impl Run<'_, '_, '_> {
         let result = Some(new.clone());
         match unary {
             Unary::Increment | Unary::Decrement => {
-                // These keep the carry.
+                // `inc` and `dec` keep the carry.
                 let carry = match self.flags.carry {
                     Carry::Undefined => Carry::Undefined,
                     _ => Carry::Value(self.carry()?),
@@ -374,8 +376,8 @@ impl Run<'_, '_, '_> {
         Ok(())
     }
 
-    /// The word of memory that contains a bit. A number in a register counts from the start of the object, also beyond its end; a constant is taken
-    /// modulo the size of the operand.
+    /// The word of memory that contains a bit. A bit number in a register counts from the start of the object, and may select a word before or after
+    /// the first one. A constant bit number is taken modulo the size of the operand.
     fn word_of_bit(
         &mut self,
         target: Target,
@@ -394,7 +396,8 @@ impl Run<'_, '_, '_> {
         {
             match &constraint.kind {
                 ConstraintKind::Immediate(_) => return Ok(target),
-                // The constraint decides only for constants of the object's first word whether they are in a register.
+                // The compiler may pass a constant in this range as an immediate operand or in a register. If the bit is not in the first word, the
+                // two select different bits.
                 ConstraintKind::Register(_, Some((low, high))) if *low < 0 || *high >= bits => {
                     return self.refuse(format!(
                         "the constraint `{constraint}` lets the compiler choose whether the bit is in the first word: use \"Ir\" or \"r\""

@@ -1,7 +1,7 @@
 //! The flags of the processor, as data between the instructions of one statement.
 //!
-//! An instruction records what it has computed; a condition is computed from this record where an instruction or output asks for it, so flags that
-//! nobody looks at cost nothing. The flags at the start of a statement are undefined, and so are those that the manuals of the processors leave
+//! An instruction records what it has computed; a condition is computed from this record where an instruction or output asks for it, so unused flags
+//! cost nothing. The flags at the start of a statement are undefined, and so are those that the manuals of the processors leave
 //! undefined.
 
 use fencewright_c::arithmetic::Arithmetic;
@@ -55,7 +55,7 @@ pub(super) enum How {
     SumAndCarry,
     /// `a - b - carry`.
     DifferenceAndBorrow,
-    /// Bit by bit.
+    /// A bitwise operation.
     Bits,
 }
 

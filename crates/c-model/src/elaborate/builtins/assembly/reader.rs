@@ -45,7 +45,7 @@ pub(super) struct Bad {
 pub(super) enum Argument {
     /// An operand of the statement, and the size that its modifier selects.
     Operand(usize, Option<u64>),
-    /// A register by its name, which denotes so many bytes.
+    /// A register, and the number of its bytes that the name denotes.
     Register(Machine, u64),
     Immediate(i128),
     /// The memory at an offset from the address in a register or operand.
