@@ -27,7 +27,7 @@ pub enum Rejection {
     Property(String),
     /// The families or classes of the certificate contain threads that cannot be exchanged.
     Symmetry(String),
-    /// A reduction that the certificate states is not justified, for the reason in words.
+    /// A reduction that the certificate states is not justified; the text gives the reason.
     Reduction(String),
     /// The certificate declares a number of the program to be a version, but the program depends on more than the order of that number.
     Versions(String),

@@ -105,7 +105,8 @@ impl Wrapper<'_> {
     /// The positions in a range where the line should be broken: the weakest ones. `None` if the line cannot be broken in that range.
     fn weakest(&self, range: &Range<usize>) -> Option<(Strength, Vec<usize>)> {
         let mut best: Option<((usize, Strength), Vec<usize>)> = None;
-        // The more brackets enclose a position, the stronger it is. A quantifier counts as a bracket that is never closed.
+        // A line is broken at its weakest position: first at one that the fewest brackets enclose. A quantifier counts as a bracket that is never
+        // closed.
         let mut depth = range.len();
         let mut outside = Vec::new();
         for index in range.clone() {

@@ -117,7 +117,7 @@ pub(crate) enum Part {
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     Object(ObjectId),
-    /// Places of another class, given first, contain places of this class: as these parts, each with its number of elements.
+    /// The places are parts of places of the class given first; each part has the given number of elements.
     Parts(usize, Vec<(Part, u64)>),
 }
 

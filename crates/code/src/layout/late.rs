@@ -38,7 +38,7 @@ pub(crate) struct Postponed {
     rest: Vec<Step>,
 }
 
-/// The object that is tested: the array of registers that has its mark, and its number.
+/// The object that is tested, given by its number and by the array of registers that contains its mark.
 #[derive(Clone, Copy)]
 struct Tests<'a> {
     marks: usize,
@@ -125,7 +125,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// The cells of an object, which has one of these numbers, that late stores of other threads may change. Consecutive cells are combined.
+    /// The cells of an object that late stores of other threads may change. The number of the object is one of `starts`. Consecutive cells are
+    /// combined.
     fn tested(&self, class: usize, starts: &[i64], elements: u64) -> Vec<Tested> {
         let (Some(&first), Some(&last)) = (starts.first(), starts.last()) else { return Vec::new() };
         let mut found: Vec<Tested> = Vec::new();

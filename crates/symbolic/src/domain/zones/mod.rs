@@ -392,8 +392,9 @@ impl Domain for Zones {
         Some(format!("clip = {}{marks}{sums}", self.clip))
     }
 
-    /// Starts to use the marks, if the program has some and they alone exclude the path. Otherwise adds rows for sums, increases the clip constant,
-    /// or both; if that does not exclude the path, tries these refinements again with the marks in use.
+    /// Starts to use the [`Marks`] (large constants of the program, as widening thresholds), if they alone exclude the path. Otherwise adds rows for
+    /// sums, increases the clip constant, or both; if that does not exclude the path, tries these refinements again with the marks in use. If the
+    /// clip constant is fixed, only adds rows for sums.
     fn refine(&self, path: &mut dyn SpuriousPath<Self>) -> Result<Self, String> {
         if self.fixed || self.marked || self.marks.are_none() {
             return self.refine_clip(path);
