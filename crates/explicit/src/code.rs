@@ -47,7 +47,7 @@ pub struct Code {
     arrays: Vec<std::ops::Range<usize>>,
     /// The formula of each property that has one.
     pub formulas: Vec<Option<ExprCode>>,
-    /// The orbits of threads that may be permuted (symmetry reduction).
+    /// The families of threads that may be permuted (symmetry reduction).
     pub orbits: Orbits,
     /// The slots that hold versions, if states are stored up to the order of versions.
     pub versions: Option<Versions>,

@@ -8,9 +8,9 @@ use fencewright_program::{Action, Op, Program, Span, Thread};
 use super::code::Code;
 use super::layout::Sizes;
 
-/// Minimum number of entries of a reported buffer.
+/// A buffer is reported only if it has grown to at least this many entries.
 const LONG_BUFFER: u32 = 6;
-/// Minimum difference between the greatest and the least value of a reported variable or register.
+/// A variable or register is reported only if its greatest and its least value differ by at least this much.
 const WIDE_RANGE: u64 = 24;
 
 /// Whether a buffer or value grew and a store or assignment in a loop explains the growth, so that the search is unlikely to terminate.

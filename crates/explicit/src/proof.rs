@@ -22,7 +22,7 @@ pub fn bytes_to_check(found: &Found) -> u64 {
     (states as u64 * 3 / 2 + 1).next_power_of_two() * 8
 }
 
-/// The states that were found; `None` if the lists of live registers are too large.
+/// The states that were found, as a state set for the checker; `None` if the lists of live registers are too large.
 pub fn states(program: &Program, code: &Code, found: Found) -> Option<StateSet> {
     let packing = layout::Layout::new(code, &found.sizes);
     let live = code.live()?;

@@ -3,9 +3,9 @@
 //! | representation | from | a store | a flush |
 //! |---|---|---|---|
 //! | `Sc` | THESIS16 (LSWM) | writes memory | |
-//! | `Queue` | THESIS16 Fig. 2.19, EXTRA13 Fig. 5 and 12 | appends; at the [`Bound`], *overflow* | the oldest entry (PSO: of any cell before the first barrier) |
-//! | `Partial`, oldest kept | FENCES12 Fig. 5, THESIS16 Fig. 3.10 | WRITE-L, WRITE-G | UPDATE-NE; when no ordered entry is left, UPDATE-AM and UPDATE-AS |
-//! | `Partial`, newest kept | FENCES12 s.8 | appends; beyond k the oldest entry moves into the set | UPDATE-AM and UPDATE-AS while the set is not empty, then UPDATE-NE |
+//! | `Queue` | THESIS16 Fig. 2.19, EXTRA13 Fig. 5 and 12 | appends; at the [`Bound`], *overflow* | the oldest entry (PSO: for each cell, its oldest entry before the first barrier) |
+//! | `Partial`, oldest kept | FENCES12 Fig. 5, THESIS16 Fig. 3.10 | WRITE-L, WRITE-G | UPDATE-NE; when no ordered entry (PSO: to the cell) is left, UPDATE-AM and UPDATE-AS |
+//! | `Partial`, newest kept | FENCES12 s.8 | appends; beyond k the oldest entry moves into the set | UPDATE-AM and UPDATE-AS while the set is not empty (PSO: contains the cell), then UPDATE-NE |
 //!
 //! `Partial` keeps k stores in order (PSO: k for each memory cell). All other stores form a set, of which it keeps only the cells written and, for
 //! each such cell, the value of the newest store, in the cell [`Last`](crate::Cell::Last). WRITE-L appends a store to the ordered entries; WRITE-G

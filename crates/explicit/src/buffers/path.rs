@@ -53,7 +53,7 @@ fn with_other_flushes(task: &Task<'_>, path: &Path, property: &Property, limits:
     let Trace { registers, memory, events } = path.trace.clone();
     let start = reference.initial(registers.clone(), memory.clone())?;
     // The states reached so far, each with the index of its predecessor and the event that led to it. `level` is the range of the states after the
-    // same number of program steps.
+    // program steps taken so far.
     let mut reached: Vec<(State, usize, Option<Event>)> = vec![(start, 0, None)];
     let mut level = 0..1;
     let mut steps = events.into_iter().filter(|event| matches!(event.kind, EventKind::Step { .. }));

@@ -51,7 +51,7 @@ pub struct Search<'p> {
     /// The numbers of executions and events explored so far.
     pub count: Executions,
     pub(super) nodes: Vec<Node>,
-    /// For each key, the last access and the last write.
+    /// For each object, by its [`Key`](super::footprint::Key), the last access and the last write.
     pub(super) heads: Vec<Link>,
     /// The index of the last event of each agent, or `NONE`.
     pub(super) last: Vec<u32>,

@@ -31,7 +31,7 @@ pub(super) struct Event {
     fences: u32,
 }
 
-/// The last access to a key, and the last write; [`NONE`] if there was none.
+/// The last access to an object, and the last write; [`NONE`] if there was none.
 #[derive(Clone, Copy)]
 pub(super) struct Link {
     access: u32,

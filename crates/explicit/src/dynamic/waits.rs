@@ -9,7 +9,7 @@ pub enum Waits {
     Nothing,
     /// The cell with this address; an index is computed from the registers before the step.
     One(Address),
-    /// Several cells, in order.
+    /// Several cells, in ascending order.
     Several(Vec<u32>),
 }
 

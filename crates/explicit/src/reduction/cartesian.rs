@@ -103,7 +103,7 @@ impl<'c> Cartesian<'c> {
         Ok(summary)
     }
 
-    /// The union of the footprints of the other threads' prefixes and of their enabled flushes.
+    /// The union of what is `touched` by the other threads and of the footprints of their enabled flushes.
     fn others(&self, t: usize) -> Footprint {
         let both = self.touched.iter().zip(&self.view.threads).enumerate();
         let others = both.filter(|(u, _)| *u != t);

@@ -83,7 +83,7 @@ impl Reduction {
         Reduction::Cartesian,
     ];
 
-    /// Whether the reduction is based on summaries of the threads.
+    /// Whether the reduction is based on summaries of the threads. Also true of `Suited`, which may choose such a reduction, and of `Dynamic`.
     pub fn needs_summaries(self) -> bool {
         !matches!(self, Reduction::None | Reduction::Local)
     }

@@ -205,7 +205,7 @@ fn local_events_first_takes_7_steps_depth_first_and_13_breadth_first() {
         let all = explored(&assigning, model, Reduction::None);
         let local = explored(&assigning, model, Reduction::Local);
         assert_eq!(local.transitions, [13, 7], "{model:?}");
-        // 4 inner states are not stored.
+        // Local events first leaves out 4 of the 17 states.
         assert_eq!((all.states, local.states), (17, 13), "{model:?}");
         // The first cartesian vectors have three events: assign, check, atomic.
         let cartesian = explored(&assigning, model, Reduction::Cartesian);

@@ -40,7 +40,7 @@ struct Slot {
 pub(super) struct Delays<'a> {
     pub program: &'a Program,
     pub builder: &'a mut Builder,
-    /// The original edges of the thread, with their origins.
+    /// The edges of the thread before copies were added, with their origins.
     pub edges: &'a [(Edge, Origin)],
     slots: Vec<Slot>,
 }
