@@ -60,7 +60,7 @@ struct Place {
     nodes: Vec<usize>,
     /// The literals of predicates whose cells are all live or `kept`.
     live: Vector,
-    /// For each property, the conditions under which it is violated here.
+    /// For each property that may be violated here, its index and an assumption of the condition under which it is violated.
     violations: Vec<(usize, Command)>,
 }
 

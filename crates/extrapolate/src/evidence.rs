@@ -335,7 +335,7 @@ fn is_regular(queues: &Queues, way: &[i64]) -> bool {
     (0..next).all(|epoch| used.contains(&epoch))
 }
 
-/// The ranges of cells implied by constraints on single cells.
+/// The ranges of cells implied by constraints on single cells with coefficient 1 or -1.
 fn ranges(cube: &Cube) -> HashMap<CellId, (i64, i64)> {
     let mut ranges: HashMap<CellId, (i64, i64)> = HashMap::new();
     for constraint in cube {

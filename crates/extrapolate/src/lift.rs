@@ -29,7 +29,7 @@ use fencewright_memory::{BufferMachine, Buffers, Cell, CellId, Cells};
 use fencewright_program::{Action, BinaryOp, Expr, Op, Program, RegisterId, Thread, ThreadId};
 use fencewright_reduce::{Queues, Reduced};
 
-/// Maximum number of lifted versions of a predicate. If there are more, only the versions with one buffered place are made.
+/// Maximum number of lifted versions of a predicate. If there are more, only the versions with at most one buffered place are made.
 const MOST_VERSIONS: usize = 256;
 
 /// Lifts predicates about a program under SC to its reduced program.
@@ -109,7 +109,7 @@ impl<'a> Lift<'a> {
                         is(queue.count, &mut (0..=queue.values.len() as i64));
                         queue.epochs.iter().for_each(|&epoch| is(epoch, &mut (0..=epochs)));
                     }
-                    // A store fence tests whether a store was issued since the previous store fence.
+                    // A store fence tests whether a store of the current epoch is buffered.
                     let leaf = |register: RegisterId| Expr::Leaf(self.to.id(Cell::Register(t, register)));
                     let own = cells.iter().flat_map(|queue| &queue.epochs);
                     let pairs = own.flat_map(|own| epoch.map(|next| (*own, next)));

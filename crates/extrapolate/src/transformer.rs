@@ -81,7 +81,7 @@ impl Psi {
 pub struct Update {
     /// The index of the predicate in the vocabulary.
     pub predicate: usize,
-    /// Whether the value is `*` if neither `plus` nor `minus` holds; otherwise the predicate keeps its value.
+    /// Whether the value becomes `*` if neither `plus` nor `minus` holds. If false, the predicate then keeps its value.
     pub assigned: bool,
     /// A sufficient condition for the predicate to hold afterwards.
     pub plus: Psi,

@@ -69,7 +69,7 @@ pub(crate) fn are_separated(program: &Program, thread: &Thread) -> bool {
     })
 }
 
-/// For each location, the stores that may follow before the next `sfence` or step that waits for an empty buffer.
+/// For each location, the cells of the stores that may follow before the next `sfence` or step that waits for an empty buffer.
 pub(crate) fn followers(program: &Program, thread: &Thread) -> Vec<Stored> {
     let mut followers = vec![Stored::Nothing; thread.locations.len()];
     let mut into = vec![Vec::new(); thread.locations.len()];

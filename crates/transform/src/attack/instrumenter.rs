@@ -14,7 +14,7 @@ use super::{Attack, Known, Notion, Origin, Unsupported};
 /// A copy of a location in an instrumented thread: the original location, and the state of the attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CopiedLocation {
-    /// Outside the cone: the thread runs as in the original program.
+    /// Outside the cone: the thread runs as in the original program, except that it does not access memory while `closed` is set.
     Plain(LocationId),
     /// In the cone: the accesses of the thread are recorded.
     Cone(LocationId),
@@ -36,7 +36,7 @@ pub enum CopiedLocation {
 pub struct Meeting {
     /// The variable of the two conflicting accesses.
     pub variable: VariableId,
-    /// Whether the conflicting access is a store.
+    /// Whether the access of the locked section is a store.
     pub stores: bool,
 }
 

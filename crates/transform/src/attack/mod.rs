@@ -131,7 +131,7 @@ pub fn unsupported(program: &Program) -> Option<Unsupported> {
 /// Approximate maximum number of edges of an instrumented program, which has a copy of the attacker for each attacking store.
 pub const MOST_EDGES: usize = 5_000;
 
-/// Groups of at most `most` attacks to examine together, as ranges: one group, unless the instrumented program would become too large.
+/// Groups of at most `most` attacks to examine together, as ranges. A group also ends where the instrumented program would become too large.
 pub fn batches(program: &Program, attacks: &[Attack], most: usize) -> Vec<Range<usize>> {
     let mut batches: Vec<Range<usize>> = Vec::new();
     let mut edges = 0;

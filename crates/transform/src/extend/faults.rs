@@ -160,8 +160,8 @@ impl Guard<'_> {
         self.builder.edge(self.edge.from, to, Action::Atomic { ops, drains }, self.edge.span, origin);
     }
 
-    /// Adds one edge for each operation that may fault, which performs the operations before it and then leads to the doomed location; and one edge
-    /// on which no operation faults.
+    /// Adds one edge for each check that an operation may fail, which performs the operations before it and then leads to the doomed location; and
+    /// one edge on which no operation faults.
     fn split_indivisible(&mut self, ops: &[Op], drains: bool, origin: Origin) {
         let mut done: Vec<Op> = Vec::new();
         for op in ops {
