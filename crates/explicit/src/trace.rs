@@ -76,8 +76,8 @@ struct Walk<'c> {
     representatives: Representatives<'c>,
     sizes: Sizes,
     layout: Layout,
-    /// The current state of the execution. Its representative is a stored state of the chain; so from the current state there is a step to a state
-    /// whose representative is the next stored state of the chain.
+    /// The current state of the execution. Its representative ([`Representatives`]) is a stored state of the chain; so from the current state there
+    /// is a step to a state whose representative is the next stored state of the chain.
     present: Vec<u64>,
 }
 

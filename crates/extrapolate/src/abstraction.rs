@@ -22,7 +22,7 @@ use super::program::{BooleanProgram, Size};
 use super::vector::Vector;
 use super::vocabulary::{Predicate, Vocabulary};
 
-/// The precision of an abstraction: which cubes are enumerated, and whether predicates are added.
+/// The precision of an abstraction: which cubes (conjunctions of literals) are enumerated, and whether predicates are added.
 #[derive(Clone, Copy, Debug)]
 pub struct Precision {
     /// Maximum number of literals per cube at present.

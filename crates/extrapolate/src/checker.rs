@@ -1,9 +1,9 @@
 //! The three-valued model checker for concurrent boolean programs (EXTRA13 s. 6.1).
 //!
 //! A state is a control state with a vector over {0, 1, *}. There is no case splitting: a condition of the program is a conjunction of constraints,
-//! because a disjunction has become several branches of its statement. The transformer sets predicates that are `*` to 0 or 1 where its cubes
-//! determine them. So every branch of a step leads from a state to at most one state, each literal of which follows from literals before the step.
-//! Therefore the states can serve as a certificate without case distinctions.
+//! because a disjunction has become several branches of its statement. The transformer of a branch (`transformer`) sets predicates that are `*` to 0
+//! or 1 where its cubes determine them. So every branch of a step leads from a state to at most one state, each literal of which follows from
+//! literals before the step. Therefore the states can serve as a certificate without case distinctions.
 //!
 //! A state that is covered by a more general one is dropped (merged into it), before or after it is expanded. Literals of predicates over dead cells
 //! are dropped, except for the cells that encode buffers.

@@ -2,11 +2,12 @@
 //! certificate about `P`.
 //!
 //! A state of the queue machine is *encoded* by a state of `P_M`: the counts, cells of places and epochs (the number of barriers before each store)
-//! describe the shape of the buffer, a place in use has the value of the buffer entry, and all other places and auxiliary registers are 0. `P_M`
-//! simulates the queue machine step by step, until an overflow. So let a set of states of `P_M` be closed under steps and contain no overflow: then
-//! the queue machine states that are encoded by states of the set are closed under steps too. They are the invariant: for each state of `P_M`, all
-//! shapes of buffers that agree with its counts, cells and epochs, with places replaced by buffer entries. A count that the state does not constrain
-//! may have any value within the bound. The translation is not trusted: the invariant is checked like any other.
+//! describe the shape of the buffer, a *place* (the registers of `P_M` for one buffered store) in use has the value of the buffer entry, and all
+//! other places and auxiliary registers are 0. `P_M` simulates the queue machine step by step, until an overflow. So let a set of states of `P_M` be
+//! closed under steps and contain no overflow: then the queue machine states that are encoded by states of the set are closed under steps too. They
+//! are the invariant: for each state of `P_M`, all shapes of buffers that agree with its counts, cells and epochs, with places replaced by buffer
+//! entries. A count that the state does not constrain may have any value within the bound. The translation is not trusted: the invariant is checked
+//! like any other.
 //!
 //! Of several locations of `P_M` that stand for one location of `P`, only the location that has the same number as in `P` is translated, because
 //! every behaviour that is possible from another one is possible from this location too. The locations of a faulted thread are the exception: all of
@@ -25,7 +26,7 @@ use fencewright_verdict::{Invariant, Limits, Reason};
 
 use super::lift::stored;
 
-/// Maximum number of cubes of an invariant; checking more cubes is infeasible.
+/// Maximum number of cubes (conjunctions of constraints) of an invariant; checking more cubes is infeasible.
 const MOST_CUBES: usize = 1 << 17;
 
 /// The invariant of the queue machine that corresponds to these states of `P_M` under SC, given as cubes per control state.

@@ -6,7 +6,7 @@ use super::entailment::{Frame, Judge};
 use super::vector::{Literal, Vector};
 use super::vocabulary::Vocabulary;
 
-/// Maximum number of cubes per state; checking more cubes is infeasible.
+/// Maximum number of cubes (conjunctions of constraints) per state; checking more cubes is infeasible.
 const MOST_CUBES: usize = 1 << 10;
 
 /// A state as a disjunction of conjunctions of constraints on cells. It is a single conjunction, unless a literal is a disjunction: `not x = 0`, or a

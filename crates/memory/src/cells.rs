@@ -14,7 +14,7 @@ pub enum Cell {
     Register(ThreadId, RegisterId),
     /// The value of the buffer entry at this position, oldest first.
     Entry(ThreadId, u32),
-    /// The value of the newest store to a memory cell among the stores in the set part of the buffer.
+    /// The value of the newest store to a memory cell among the stores in the [set part](crate::BufferShape::set) of the buffer.
     Last(ThreadId, u32),
     /// The values of all stores to a memory cell in the set part of the buffer: a summary cell.
     Forgotten(ThreadId, u32),

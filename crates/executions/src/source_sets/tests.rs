@@ -159,7 +159,7 @@ fn answers_are_those_of_all_states() {
     assert!(redundant * 2 < executions, "too many executions are equivalent: {compared:?}");
 }
 
-/// Small random programs; each kind of dependence matters in some of them.
+/// Small programs, most of them random; each kind of dependence matters in some of them.
 fn small(seed: u64) -> Program {
     match seed % 2 {
         0 if seed == 0 => {

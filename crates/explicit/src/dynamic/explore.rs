@@ -105,7 +105,7 @@ impl<'p> Search<'p> {
         log
     }
 
-    /// Explores one execution of each trace from a state. Returns whether the search was completed.
+    /// Explores one execution of each [trace](super) from a state. Returns whether the search was completed.
     pub fn run(&mut self, initial: State, observer: &mut impl Observer) -> bool {
         self.nodes.clear();
         self.heads.fill(NOWHERE);

@@ -1,4 +1,4 @@
-//! The interpreter of the stateless search: computes the steps of one agent from a state, with their footprints.
+//! The interpreter of the stateless search: computes the steps of one agent (a thread or a buffer) from a state, with their footprints.
 //!
 //! The rules are those of `fencewright_program::reference`. A step of a thread includes the local steps after it, as long as no property observes
 //! them and they have one outcome; so most steps are accesses. If several edges leave a location, or a step chooses the value of a `*`, each edge and

@@ -1,5 +1,5 @@
-//! Sleep sets and wakeup trees (P. Abdulla, S. Aronis, B. Jonsson, K. Sagonas, *Source sets: a foundation for optimal dynamic partial
-//! order reduction*, JACM 2017), for agents whose steps may have several alternatives.
+//! Sleep sets and wakeup trees (P. Abdulla, S. Aronis, B. Jonsson, K. Sagonas, *Source sets: a foundation for optimal dynamic partial order
+//! reduction*, JACM 2017), for agents (threads and buffers) whose steps may have several alternatives.
 //!
 //! A wakeup tree holds the sequences of steps still to be explored from a state. A sequence `v` need not be added if all executions that begin with
 //! it are explored anyway. This is the case if a step that was explored, or is in the tree, is a weak initial of `v`, that is,

@@ -1,4 +1,5 @@
-//! Memory accesses of edges, and the candidate attacks: pairs of a store and a load for which an attack is possible.
+//! Memory accesses of edges, and the candidate attacks: pairs of a store and a load for which an attack is possible. The *cone* of a load is defined
+//! in [`attack`](super).
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! The instrumentation of the threads other than the attacker: outside the cone they run as before, except that they do not access memory while
-//! `closed` is set; in the cone their accesses are recorded.
+//! The instrumentation of the threads other than the attacker: outside the cone of the attacking load ([`attack`](super)) they run as before, except
+//! that they do not access memory while `closed` is set; in the cone their accesses are recorded.
 
 use fencewright_program::{Action, Address, BinaryOp, Edge, EdgeId, Expr, Op, RegisterId};
 

@@ -1,4 +1,4 @@
-//! Instruments a thread: builds the reachable copies of its control-flow graph.
+//! Instruments a thread: builds the reachable copies of its control-flow graph. The *attacker* and the *cone* are defined in [`attack`](super).
 
 use std::collections::HashMap;
 
