@@ -8,7 +8,7 @@ use fencewright_program::{Action, Op, Program, Span, Thread};
 use super::code::Code;
 use super::layout::Sizes;
 
-/// A buffer is reported only if it has grown to at least this many entries.
+/// A buffer is reported only if it has grown until there is room for at least this many entries.
 const LONG_BUFFER: u32 = 6;
 /// A variable or register is reported only if its greatest and its least value differ by at least this much.
 const WIDE_RANGE: u64 = 24;

@@ -1,7 +1,7 @@
 //! A barrier at which workers wait for each other. Unlike `std::sync::Barrier` it can be destroyed, so that workers do not wait forever for a worker
 //! that has panicked.
 //!
-//! A waiting worker spins for a while before it sleeps: rounds are often shorter than the time it takes to wake a thread.
+//! A waiting worker yields a few times before it sleeps: rounds are often shorter than the time it takes to wake a thread.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};

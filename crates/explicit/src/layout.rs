@@ -320,7 +320,7 @@ fn bits_of(fields: impl Iterator<Item = Field>) -> Bits {
     bits.into()
 }
 
-/// Assigns fields to words: each field to the first word with enough room.
+/// Assigns fields to words: each field to the first of the last [`Packer::NEAR`] words that has enough room, otherwise to a new word.
 #[derive(Default)]
 struct Packer {
     /// The number of free bits at the upper end of each word.

@@ -109,7 +109,7 @@ impl Default for Options {
 /// Engine `explicit`, which enumerates all reachable states.
 #[derive(Clone, Debug, Default)]
 pub struct Explicit {
-    /// The options of every search that the engine runs.
+    /// The options of the searches that the engine runs; it replaces a reduction that does not suit the program.
     pub options: Options,
 }
 
@@ -288,8 +288,8 @@ impl Explicit {
     }
 }
 
-/// The stateless search as a member of a portfolio. It stops at the first infinite execution, because no proof is possible then. Executions of more
-/// than 2,000 events count as infinite.
+/// The stateless search as a member of a portfolio. It stops at the first infinite execution, because no proof is possible then. An execution counts
+/// as infinite when it has 2,000 events.
 #[derive(Clone, Debug, Default)]
 pub struct Traces;
 

@@ -65,12 +65,12 @@ pub struct Search<'p> {
     path: FxHashSet<u64>,
     /// Whether an execution may return to an earlier state.
     loops: bool,
-    /// Maximum number of events of an execution; longer ones are cut.
+    /// Number of events at which an execution is cut.
     longest: usize,
 }
 
 impl<'p> Search<'p> {
-    /// A new search; `loops` if threads may return to a location. Executions with more than `longest` events are cut.
+    /// A new search; `loops` if threads may return to a location. An execution is cut when it has `longest` events.
     pub fn new(machine: Machine<'p>, loops: bool, longest: usize) -> Self {
         let heads = vec![NOWHERE; machine.tables.keys];
         let last = vec![NONE; machine.tables.agents.count()];

@@ -97,8 +97,8 @@ pub(crate) enum Endless {
 }
 
 impl Endless {
-    /// Maximum number of events of an execution; longer executions count as infinite. The memory for sequences to be explored is quadratic in the
-    /// length of executions.
+    /// Number of events at which an execution is cut and counts as infinite. The memory for sequences to be explored is quadratic in the length of
+    /// executions.
     fn longest(self) -> usize {
         match self {
             Endless::Cut => 4_000,
