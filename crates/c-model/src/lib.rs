@@ -8,6 +8,7 @@ pub mod elaborate;
 pub mod export;
 mod files;
 mod front_end;
+mod orders;
 mod parts;
 mod sites;
 mod steps;
@@ -35,7 +36,7 @@ pub fn c(input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     files.compile(None);
     let text = preprocess::preprocess(&mut files, &macros, &|| stop.now()).map_err(diagnostics)?;
     let unit = parser::parse_unless(&text, &|| stop.now()).map_err(diagnostics)?;
-    let sites = Some(sites::sites(&unit, &input.sources, stop));
+    let sites = Some(sites::sites(&unit, &text.names, &input.sources, stop));
     let warnings = text.warnings.iter().cloned().map(diagnostic).collect();
     let typed = typed::typed_unless(&text, &unit, &|| stop.now()).map_err(diagnostics)?;
     let facts = Facts { steps: steps::steps(&unit, stop), ..Facts::default() };

@@ -34,6 +34,8 @@ pub struct COptions {
     pub recursion: Option<u32>,
     /// `--no-reuse`: allocations never reuse the address of a freed object.
     pub no_reuse: bool,
+    /// `--allow DIR`: directories outside of the program's own in which edits may change files.
+    pub allowed: Vec<String>,
     /// How loops that only wait are translated.
     pub spins: Spins,
     /// Whether a wait for a condition variable ends only when it is signalled. C also allows spurious wake-ups, which would hide a missing signal.
@@ -114,7 +116,16 @@ impl Options {
     /// The name of the first option set here that applies to C programs only, if there is one.
     pub fn for_c_only(&self) -> Option<&'static str> {
         let COptions {
-            folders, system_folders, sysroot, also, compilations, heap, recursion, no_reuse, ..
+            folders,
+            system_folders,
+            sysroot,
+            also,
+            compilations,
+            heap,
+            recursion,
+            no_reuse,
+            allowed,
+            ..
         } = &self.c;
         [
             ("-I", !folders.is_empty()),
@@ -125,6 +136,7 @@ impl Options {
             ("--heap", heap.is_some()),
             ("--recursion", recursion.is_some()),
             ("--no-reuse", *no_reuse),
+            ("--allow", !allowed.is_empty()),
         ]
         .into_iter()
         .find_map(|(option, is_given)| is_given.then_some(option))

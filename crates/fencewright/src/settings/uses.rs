@@ -30,6 +30,7 @@ impl Settings {
             heap: self.heap.map(Count::get),
             recursion: self.recursion.map(Count::get),
             no_reuse: self.no_reuse,
+            allowed: self.allowed.clone(),
             ..COptions::default()
         };
         let defines = self.define.iter().map(|Define(name, value)| (name.clone(), value.clone())).collect();

@@ -10,6 +10,7 @@ mod atomics;
 mod bits;
 mod ending;
 mod fences;
+mod forms;
 mod library;
 mod linux;
 mod locks;
@@ -26,6 +27,7 @@ use fencewright_code::core::{Base, Location, StmtKind, Value};
 use fencewright_code::numbers::{self, Operand, Range};
 use fencewright_program::Span;
 
+pub(crate) use forms::{Form, form};
 pub(super) use locks::Holder;
 
 use super::objects::{Spot, Target};
