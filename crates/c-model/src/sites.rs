@@ -1,8 +1,9 @@
 //! Sites for fences: the statements of a C program before or after which a fence can be inserted.
 //!
-//! If a statement begins with a macro use, a fence can stand before the whole use; if it ends with a macro use, a fence can stand after that use. A
-//! statement inside a macro has its site in the macro definition. A fence there takes effect in every use of the macro, and the number of uses is
-//! recorded. Nothing is inserted into a model header; which other files may be changed is decided later. A declaration may have a fence before it, as C allows since C99.
+//! If a statement begins with a macro use, a fence can be inserted before that use; if it ends with a macro use, after that use. The site of a
+//! statement inside a macro is in the macro definition; a fence there takes effect in every use of the macro, and the number of uses is recorded. No
+//! fence is inserted into a model header; which other files may be changed is decided later. A fence can be inserted before a declaration, as C allows
+//! since C99.
 
 use fencewright_c::Names;
 use fencewright_c::ast::{
@@ -55,7 +56,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds the sites of a statement in a block, or of a `bare` statement, which has no braces around it.
+    /// Adds the sites of a statement in a block or, if `bare`, of the body of a statement without braces around it.
     fn statement(&mut self, statement: &Statement, bare: bool) {
         match statement.definition.as_deref() {
             Some(definition) if self.sources.is_built_in(definition.span.file) => {}
@@ -77,7 +78,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds the sites of the body of a statement: inside the braces, if the body has braces.
+    /// Adds the sites of the body of a statement. If the body has braces, fences go inside the braces.
     fn body(&mut self, body: &Statement) {
         match body.kind {
             StatementKind::Block(_) => self.inside(body),
@@ -85,7 +86,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds the sites inside a statement. The first statement of a `for` is not a site, because it is inside the parentheses, nor is the body of a
+    /// Adds the sites inside a statement. Two parts are not sites: the first statement of a `for`, which is inside the parentheses, and the body of a
     /// `switch`, because code before the first case is unreachable.
     fn inside(&mut self, statement: &Statement) {
         parts::of_statement(statement, &mut |part| match part {
@@ -97,8 +98,7 @@ impl Walk<'_> {
         });
     }
 
-    /// Adds the sites of the statement after a label. A declaration there is not a site, because C before C23 allows no declaration directly after a
-    /// label.
+    /// Adds the sites of the statement after a label. If that is a declaration, it is not a site, because a statement must follow a label before C23.
     fn labelled(&mut self, statement: &Statement, bare: bool) {
         match statement.kind {
             StatementKind::Declaration(_) => self.inside(statement),
@@ -113,7 +113,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Visits the statement expressions inside an expression.
+    /// Adds the sites in the statement expressions that an expression contains.
     fn expression(&mut self, e: &Expr) {
         parts::of_expression(e, &mut |inner| match inner {
             Inner::Operand(e) => self.expression(e),

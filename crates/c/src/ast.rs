@@ -1,5 +1,5 @@
-//! Syntax trees of C. Names of types and tags are resolved during parsing, because C cannot be parsed otherwise; names of variables, functions and
-//! members are resolved later, in [`typed`](crate::typed).
+//! Syntax trees of C. The parser itself resolves type names and tags, because C cannot be parsed otherwise; [`typed`](crate::typed) resolves the
+//! names of variables, functions and members.
 
 mod types;
 
@@ -14,14 +14,14 @@ pub use self::types::{
 use crate::literal::Literal;
 use crate::token::{ExpansionId, Symbol};
 
-/// A translation unit.
+/// A translation unit: the main file after preprocessing.
 #[derive(Debug, Default)]
 pub struct Unit {
-    /// Its declarations and function definitions, in order.
+    /// The declarations and function definitions at file scope, in order.
     pub items: Vec<Item>,
-    /// The structures and unions that it mentions.
+    /// All structures and unions, including those that are only mentioned and never defined. A [`RecordId`] is an index into this list.
     pub records: Vec<Record>,
-    /// The number of enumerations that it mentions.
+    /// The number of enumerations; an [`EnumerationId`] is less than this number.
     pub enumerations: u32,
 }
 
@@ -43,7 +43,7 @@ pub struct Function {
     pub ty: Rc<FunctionType>,
     /// Whether it is declared `inline`.
     pub inline: bool,
-    /// Enumerators declared in its type.
+    /// Enumerators declared in the return type or in the parameter types.
     pub enumerators: Vec<Enumerator>,
     /// The statements in braces after the declarator.
     pub body: Block,
@@ -54,9 +54,9 @@ pub struct Function {
 pub struct Name {
     /// The spelling.
     pub symbol: Symbol,
-    /// The position.
+    /// The position of the name in the text, or of the outermost macro use that produced it.
     pub span: Span,
-    /// The macro expansion that produced it.
+    /// The macro expansion that produced the token.
     pub expansion: ExpansionId,
 }
 
@@ -67,7 +67,7 @@ pub struct Declaration {
     pub storage: Storage,
     /// The declared names.
     pub declarators: Vec<Declarator>,
-    /// Enumerators declared in the types; they precede the declarators.
+    /// Enumerators declared in the types; their scope begins before the first declarator.
     pub enumerators: Vec<Enumerator>,
     /// Structures and unions whose members are declared here.
     pub records: Vec<RecordId>,
@@ -92,12 +92,12 @@ pub struct Storage {
     pub inline: bool,
 }
 
-/// A declared name.
+/// A declared name with its type and initialiser.
 #[derive(Debug)]
 pub struct Declarator {
     /// The declared name, with its position.
     pub name: Name,
-    /// Its type.
+    /// The type of the name: the specifiers of the declaration combined with the declarator.
     pub ty: Type,
     /// The initialiser, if any.
     pub initial: Option<Initializer>,
@@ -110,7 +110,7 @@ pub struct Enumerator {
     pub name: Name,
     /// The value; if omitted, one more than that of the previous enumerator.
     pub value: Option<Expr>,
-    /// The enumeration that it belongs to.
+    /// The enumeration in which the enumerator is declared.
     pub enumeration: EnumerationId,
     /// Whether it is the first enumerator of its enumeration.
     pub first: bool,
@@ -119,13 +119,13 @@ pub struct Enumerator {
 /// An initialiser.
 #[derive(Debug)]
 pub enum Initializer {
-    /// A value.
+    /// An initialiser without braces.
     Expression(Expr),
     /// An initialiser list: values of elements or members.
     List(Vec<(Vec<Designator>, Initializer)>, Span),
 }
 
-/// A designator: the element or member that an initial value is for.
+/// A designator: names the element or member that the following initial value is for.
 #[derive(Debug)]
 pub enum Designator {
     /// `[3]`.
@@ -145,7 +145,7 @@ pub struct Block {
     pub span: Span,
 }
 
-/// A statement, with the information whether fences can be inserted beside it.
+/// A statement, together with the places where a fence can be inserted before or after it.
 #[derive(Debug)]
 pub struct Statement {
     /// The statement itself.
@@ -154,23 +154,22 @@ pub struct Statement {
     pub span: Span,
     /// The macro expansion that produced its first token.
     pub expansion: ExpansionId,
-    /// Whether a statement can be inserted before this one: this one is inside a block, and its first token and the token before that do not come
-    /// from the same macro expansion.
+    /// Whether text can be inserted before the statement: no macro use produced both its first token and the preceding token.
     pub starts: bool,
-    /// Whether a statement can be inserted after this one.
+    /// Whether text can be inserted after the statement: no macro use produced both its last token and the following token.
     pub ends: bool,
-    /// Its position in the definition of a macro, if a single expansion produced all of it.
+    /// The position of the statement in the definition of a macro, if a single expansion produced the whole statement.
     pub definition: Option<Rc<Definition>>,
 }
 
-/// The position of a statement in the definition of a macro.
+/// The position of a statement in the definition of a macro, where a fence can be inserted if none can be inserted in the text that uses the macro.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// The name of the macro that is expanded.
+    /// The name of the outermost macro used in the text.
     pub name: Rc<str>,
-    /// The position in the definition.
+    /// The position of the statement in the replacement list.
     pub span: Span,
-    /// The position of the use of the macro.
+    /// The position in the text where that macro is used.
     pub used: Span,
     /// Whether another statement can be inserted before the statement in the definition.
     pub starts: bool,
@@ -222,9 +221,9 @@ pub enum StatementKind {
 /// `asm("...")`.
 #[derive(Debug)]
 pub struct Assembly {
-    /// The instructions, in which operands have numbers: `%[2]` where the program says `%[name]`.
+    /// The instructions. References to operands by name are replaced by references by number: `%[name]` becomes `%[2]`.
     pub text: String,
-    /// Whether it is `asm goto`.
+    /// Whether the statement is `asm goto`, which may jump to labels of the function.
     pub jumps: bool,
     /// Outputs: the constraint and the operand.
     pub outputs: Vec<(String, Expr)>,
@@ -264,7 +263,7 @@ pub enum ExprKind {
     Step(Step, Box<Expr>),
     /// A binary operator, including `&&` and `||`.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// An assignment, compound or not.
+    /// An assignment; with a binary operation for compound assignments such as `+=`.
     Assign(Option<BinaryOp>, Box<Expr>, Box<Expr>),
     /// `a ? b : c`; in GNU C, `b` may be omitted.
     Conditional(Box<Expr>, Option<Box<Expr>>, Box<Expr>),
@@ -290,7 +289,7 @@ pub enum ExprKind {
     Compound(Type, Box<Initializer>),
     /// `({ ... })`, a statement expression.
     Statements(Block),
-    /// `_Generic`: the controlling expression, and the associations; `None` is `default`.
+    /// `_Generic`: the controlling expression and the associations; an association without a type is `default`.
     Generic(Box<Expr>, Vec<(Option<Type>, Expr)>),
     /// `__builtin_offsetof(type, member)`.
     OffsetOf(Type, Vec<Designator>),
@@ -318,9 +317,9 @@ pub enum UnaryOp {
 /// `++` and `--`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Whether it increments.
+    /// Whether the operator is `++`.
     pub up: bool,
-    /// Whether it is a prefix operator.
+    /// Whether the operator precedes its operand.
     pub prefix: bool,
 }
 

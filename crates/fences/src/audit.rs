@@ -48,7 +48,7 @@ pub struct Enough {
 /// An operation of the program: a fence, or an access with a memory order.
 #[derive(Debug)]
 pub struct Audited {
-    /// The span of its statement.
+    /// The span of the fence statement in the source.
     pub span: Span,
     /// The kind of the operation.
     pub kind: Operation,
@@ -65,9 +65,9 @@ pub struct Audited {
 /// The reason why there is no audit: the goal is violated or undecided even with all existing fences.
 #[derive(Debug)]
 pub struct Unmet {
-    /// The reason as a sentence.
+    /// The reason as a sentence, for the user.
     pub reason: String,
-    /// The violated property; `None` if a bound on buffers or the goal as a whole is violated, or if the goal is undecided.
+    /// The violated property; `None` if instead a bound on buffers or the goal as a whole is violated, or if the goal is undecided.
     pub property: Option<Property>,
 }
 

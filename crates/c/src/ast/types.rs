@@ -26,7 +26,7 @@ pub struct Record {
     pub fields: Option<Vec<Field>>,
     /// The attributes that affect the layout.
     pub attributes: Attributes,
-    /// The position of the first mention.
+    /// The position where the structure or union is first mentioned.
     pub span: Span,
 }
 
@@ -37,7 +37,7 @@ pub struct Attributes {
     pub packed: bool,
     /// Requested alignments.
     pub aligned: Vec<Rc<Alignment>>,
-    /// The type that `mode` or `vector_size` substitutes for the written one, if any.
+    /// The type that replaces the written type because of the attribute `mode` or `vector_size`, if any.
     pub mode: Option<Mode>,
 }
 
@@ -48,25 +48,25 @@ pub enum Mode {
     Integer(Rank),
     /// A floating-point type of this size in bytes.
     Floating(u64),
-    /// A type that is not supported, with its name in messages.
+    /// An unsupported type, as messages describe it.
     Unsupported(&'static str),
 }
 
-/// A requested alignment.
+/// One alignment requested by `aligned` or `_Alignas`.
 #[derive(Debug)]
 pub enum Alignment {
     /// This number of bytes.
     Value(Expr),
-    /// The alignment of a type.
+    /// The alignment of this type: `_Alignas(type)`.
     Type(Type),
-    /// The largest alignment that the machine uses.
+    /// `aligned` without a number: the largest alignment of any type on the target, which is 16 bytes.
     Most,
 }
 
 /// A member of a structure or union.
 #[derive(Debug)]
 pub struct Field {
-    /// The name, if any. The members of a structure or union without a name count as members of the enclosing structure or union.
+    /// The name; `None` for padding bit-fields and for anonymous structures and unions, whose members count as members of the enclosing type.
     pub name: Option<Name>,
     /// Its type.
     pub ty: Type,
@@ -108,21 +108,21 @@ pub enum TypeKind {
     Integer(Integer),
     /// The type of an `enum`.
     Enumeration(EnumerationId),
-    /// A floating-point type of this size in bytes; floating-point numbers are not modelled.
+    /// A floating-point type of this size in bytes. Objects of this type may be declared, but arithmetic on them is an error.
     Floating(u64),
-    /// A type that is not supported, with its name in messages. It is an error where something uses it.
+    /// An unsupported type, as messages describe it. Only a use of the type is an error, not its declaration.
     Unsupported(&'static str),
     /// A structure or union.
     Record(RecordId),
     /// A pointer to the given type.
     Pointer(Rc<Type>),
-    /// An array; the length may be omitted.
+    /// An array with its length expression; `None` for `[]`.
     Array(Rc<Type>, Option<Rc<Expr>>),
     /// The type of a function, not of a pointer to it.
     Function(Rc<FunctionType>),
     /// `typeof` an expression.
     TypeOf(Rc<Expr>),
-    /// The type of the initial value: `__auto_type`.
+    /// `__auto_type`: the type is that of the initial value.
     Inferred,
 }
 
@@ -131,7 +131,7 @@ pub enum TypeKind {
 pub struct Integer {
     /// The conversion rank (C11 6.3.1.1).
     pub rank: Rank,
-    /// Whether it is signed.
+    /// Whether the type is signed; plain `char` is.
     pub signed: bool,
 }
 

@@ -113,7 +113,7 @@ fn programs_that_take_long_to_translate() {
             "{head}int f0(void) {{ return x; }}\n{calls}int main(void) {{ pthread_t t; pthread_create(&t, 0, w, 0); {rest} }}\n"
         )
     };
-    // 2^30 calls.
+    // Inlining `f30` would give 2^30 calls.
     refused("calls.c", program("x = f30();").as_bytes(), "calls.c:", "the program is too large");
     // An index into a huge array, of which only the first elements are laid out.
     let outcome = run(["check", &Files::new(&[("array.c", &program("a[x] = 1;"))]).text("array.c")]);
