@@ -16,6 +16,7 @@ mod steps;
 use std::cell::Cell;
 
 use fencewright_c::headers::PREDEFINED;
+use fencewright_c::preprocess::Preprocessed;
 use fencewright_c::typed::tree::Unit;
 use fencewright_c::{Error, parser, preprocess, typed};
 use fencewright_code::pipeline::{self, Translated};
@@ -30,11 +31,7 @@ pub use front_end::C;
 /// Reads a C program and translates it to the syntax tree of `.fw`.
 pub fn c(input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     let (stop, options) = (input.stop, input.options);
-    let predefined = PREDEFINED.into_iter().map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
-    let macros: Vec<_> = predefined.chain(options.defines.iter().cloned()).collect();
-    let mut files = InputFiles::new(input);
-    files.compile(None);
-    let text = preprocess::preprocess(&mut files, &macros, &|| stop.now()).map_err(diagnostics)?;
+    let text = preprocessed(input).map_err(diagnostics)?;
     let unit = parser::parse_unless(&text, &|| stop.now()).map_err(diagnostics)?;
     let sites = Some(sites::sites(&unit, &text.names, &input.sources, stop));
     let warnings = text.warnings.iter().cloned().map(diagnostic).collect();
@@ -42,6 +39,16 @@ pub fn c(input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     let facts = Facts { steps: steps::steps(&unit, stop), ..Facts::default() };
     let parsed = Parsed { sites, warnings, facts, ..Parsed::default() };
     translated(typed, &options.c, &input.sources, parsed, stop)
+}
+
+/// Preprocesses the main file.
+fn preprocessed(input: &mut Input<'_>) -> Result<Preprocessed, Vec<Error>> {
+    let (stop, options) = (input.stop, input.options);
+    let predefined = PREDEFINED.into_iter().map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
+    let macros: Vec<_> = predefined.chain(options.defines.iter().cloned()).collect();
+    let mut files = InputFiles::new(input);
+    files.compile(None);
+    preprocess::preprocess(&mut files, &macros, &|| stop.now())
 }
 
 /// Translates a typed program. Adds the resulting syntax tree, its inlined calls, the facts and the warnings to `parsed`.

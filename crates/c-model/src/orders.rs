@@ -6,18 +6,18 @@
 
 use std::collections::BTreeMap;
 
-use fencewright_c::headers::PREDEFINED;
 use fencewright_c::preprocess::Preprocessed;
 use fencewright_c::typed::tree::{ExprKind, StatementKind, Unit};
-use fencewright_c::{Kind, Token, parser, preprocess, typed};
+use fencewright_c::{Kind, Token, parser, typed};
 use fencewright_front_end::edit::Change;
 use fencewright_front_end::orders::{Operation, Ordered, Weaker};
 use fencewright_front_end::{Input, Loaded};
 use fencewright_program::{Action, Span};
 use fencewright_text::{Sources, Stop};
+use rustc_hash::FxHashSet;
 
 use crate::elaborate::{Form, Part, form, walk_block};
-use crate::files::InputFiles;
+use crate::preprocessed;
 
 /// The orders of C11 and of gcc have the same endings.
 const PREFIXES: [&str; 2] = ["memory_order_", "__ATOMIC_"];
@@ -29,19 +29,24 @@ pub fn orders(loaded: &Loaded, stop: &Stop<'_>) -> Option<Vec<Ordered>> {
         None => Err("it was not included before".to_owned()),
     };
     let mut input = Input::new(loaded.sources.main().clone(), stop, &loaded.options, &open);
-    let predefined = PREDEFINED.into_iter().map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
-    let macros: Vec<_> = predefined.chain(loaded.options.defines.iter().cloned()).collect();
-    let mut files = InputFiles::new(&mut input);
-    files.compile(None);
-    let text = preprocess::preprocess(&mut files, &macros, &|| stop.now()).ok()?;
+    let text = preprocessed(&mut input).ok()?;
     let unit = parser::parse_unless(&text, &|| stop.now()).ok()?;
     let typed = typed::typed_unless(&text, &unit, &|| stop.now()).ok()?;
-    let mut found = Found { sources: &input.sources, text: &text, all: BTreeMap::new() };
+    let names = |sources: &Sources| sources.iter().map(|(_, file)| file.name.clone()).collect::<Vec<_>>();
+    if names(&input.sources) != names(&loaded.sources) {
+        return None;
+    }
+    let mut found = Found {
+        sources: &input.sources,
+        text: &text,
+        own: typed.functions.iter().map(|function| &*function.name).collect(),
+        all: BTreeMap::new(),
+    };
     for at in 0..text.tokens.len() {
         if stop.now() {
             return None;
         }
-        found.call(&typed, at);
+        found.call(at);
     }
     found.statements(&typed, loaded);
     Some(found.all.into_values().collect())
@@ -50,6 +55,8 @@ pub fn orders(loaded: &Loaded, stop: &Stop<'_>) -> Option<Vec<Ordered>> {
 struct Found<'a> {
     sources: &'a Sources,
     text: &'a Preprocessed,
+    /// The names of the functions that have a body.
+    own: FxHashSet<&'a str>,
     /// The operations by the position of the text that says their order.
     all: BTreeMap<Span, Ordered>,
 }
@@ -61,6 +68,8 @@ struct Call {
     /// The first and the last token of each argument.
     arguments: Vec<(usize, usize)>,
     close: Token,
+    /// The position of the closing parenthesis among all tokens.
+    last: usize,
 }
 
 impl Call {
@@ -92,24 +101,63 @@ impl<'a> Found<'a> {
     }
 
     /// Adds the operation whose call starts at a token, if there is one.
-    fn call(&mut self, unit: &Unit, at: usize) {
+    fn call(&mut self, at: usize) {
         let name = &self.text.tokens[at];
         if name.kind != Kind::Identifier || !self.is_users(name.span) {
             return;
         }
         let spelling = self.spelling(name);
-        let has_body = || unit.functions.iter().any(|function| &*function.name == spelling);
         let Some(form) = form(spelling) else { return };
         // If another macro made the name or the parenthesis, their positions are not those of one text.
         let call = self.tokens_of(at).filter(|call| {
             call.close.expansion == call.name.expansion && call.close.span.file == call.name.span.file
         });
         let Some(call) = call.filter(|call| self.sources.text(call.name.span) == spelling) else { return };
-        if !has_body()
-            && let Some(ordered) = self.ordered(form, spelling, &call)
-        {
+        if self.own.contains(spelling) {
+            return;
+        }
+        let ordered = match self.whole_use(at, call.last) {
+            Some(used) if form.is_fence() => self.used_fence(form, &call, used),
+            _ => self.ordered(form, spelling, &call),
+        };
+        if let Some(ordered) = ordered {
             self.add(ordered);
         }
+    }
+
+    /// The macro use whose expansion consists of exactly these tokens, if there is one in a file of the user.
+    fn whole_use(&self, first: usize, last: usize) -> Option<Span> {
+        let tokens = &self.text.tokens;
+        let outermost = |n: usize| tokens.get(n).and_then(|token| self.text.outermost(token));
+        let number = outermost(first)?;
+        let is_beside = |n: Option<usize>| n.and_then(outermost) == Some(number);
+        let is_whole =
+            outermost(last) == Some(number) && !is_beside(first.checked_sub(1)) && !is_beside(Some(last + 1));
+        let used = self.text.expansions[number].whole;
+        (is_whole && self.is_users(used)).then_some(used)
+    }
+
+    /// A fence that is all of a macro use, such as `smp_mb()`: the use is weakened, and not the definition of the macro.
+    fn used_fence(&self, form: Form, call: &Call, used: Span) -> Option<Ordered> {
+        const RELEASE: &str = "__atomic_thread_fence(__ATOMIC_RELEASE)";
+        let (operation, stores) = match form {
+            Form::Full(_) => (Operation::Fence, true),
+            Form::Stores => (Operation::StoreFence, false),
+            Form::Argument(operation) => {
+                let uses = vec![used];
+                let own = self.with_argument(operation, call, call.name.span.to(call.close.span), uses)?;
+                (own.operation, own.weaker.len() > 1)
+            }
+            _ => (Operation::Fence, false),
+        };
+        let weaker = |text: &str, order: Option<String>| {
+            let change = Change { at: used.start as usize, length: used.range().len(), text: text.into() };
+            Weaker { order, file: used.file, changes: vec![change] }
+        };
+        let release = stores.then(|| weaker(RELEASE, Some(RELEASE.into())));
+        let weaker = [weaker("((void)0)", None)].into_iter().chain(release).collect();
+        let order = self.sources.text(used).to_owned();
+        Some(Ordered { operation, order, uses: vec![used.text()], span: used.text(), weaker })
     }
 
     /// The tokens of a call whose name is at this position.
@@ -138,7 +186,13 @@ impl<'a> Found<'a> {
                 first = n + 1;
             }
             if depth == 0 {
-                return Some(Call { name: tokens[at], open: tokens[open], arguments, close: tokens[n] });
+                return Some(Call {
+                    name: tokens[at],
+                    open: tokens[open],
+                    arguments,
+                    close: tokens[n],
+                    last: n,
+                });
             }
         }
         None

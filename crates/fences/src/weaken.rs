@@ -180,8 +180,10 @@ impl<'a> Executed<'a> {
     /// is, except in `main`, much of which is evaluated while the program is read.
     fn threads(&self, uses: &[Span]) -> Vec<ThreadId> {
         let within = |outer: Span| {
-            let own =
-                self.edges.iter().filter(move |(span, _)| outer.covers(**span) && **span != Span::default());
+            let from = outer.text().point(outer.start);
+            let is_near = move |span: &Span| span.file == outer.file && span.start <= outer.end;
+            let near = self.edges.range(from..).take_while(move |(span, _)| is_near(span));
+            let own = near.filter(move |(span, _)| outer.covers(**span) && **span != Span::default());
             own.flat_map(|(_, threads)| threads.iter().copied())
         };
         let mut threads: Vec<ThreadId> = uses.iter().flat_map(|used| within(*used)).collect();

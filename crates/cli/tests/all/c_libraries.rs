@@ -40,7 +40,7 @@ fn a_fence_in_a_library_function_is_preferred() {
     let files = Files::new(&[("src/main.c", &text)]);
     let outcome = fences(&files, &["--write"]);
     assert_eq!(outcome.status, 0, "{outcome:?}");
-    let said = "in announce(), so it serves every caller: first() at line 15, second() at line 23";
+    let said = "in announce(), so it serves every caller: first() at line 16, second() at line 24";
     assert!(outcome.stdout.contains(said), "{outcome:?}");
     let patched = files.read("src/main.c");
     assert!(patched.contains(PATCHED), "{patched}");
@@ -53,7 +53,7 @@ fn a_fence_in_a_library_function_is_preferred() {
     assert_eq!(fence["function"], "announce", "{outcome:?}");
     let callers = fence["callers"].as_array().expect("a list");
     let lines: Vec<_> = callers.iter().map(|call| format!("{}:{}", call["function"], call["line"])).collect();
-    assert_eq!(lines, ["\"first\":15", "\"second\":22"], "{outcome:?}");
+    assert_eq!(lines, ["\"first\":16", "\"second\":24"], "{outcome:?}");
     assert!(answer["outside"].as_array().is_some_and(Vec::is_empty), "{outcome:?}");
 }
 
@@ -73,12 +73,14 @@ fn a_function_that_is_called_more_often_than_it_needs_a_fence_costs_more() {
 fn wrappers_inside_a_library_come_after_its_functions() {
     let library = "static inline void put(atomic_int *mine)\n{\n    \
          atomic_store_explicit(mine, 1, memory_order_relaxed);\n}\n\
-         static inline void announce(atomic_int *mine)\n{\n    put(mine);\n}\n";
-    let files = Files::new(&[("src/main.c", &program(library, CALLS))]);
+         static inline int announce(atomic_int *mine, atomic_int *other)\n{\n    put(mine);\n    \
+         return atomic_load_explicit(other, memory_order_relaxed);\n}\n";
+    let calls = "    SEEN = announce(&MINE, &OTHER);\n";
+    let files = Files::new(&[("src/main.c", &program(library, calls))]);
     let outcome = fences(&files, &["--write"]);
     assert_eq!(outcome.status, 0, "{outcome:?}");
     let patched = files.read("src/main.c");
-    let in_announce = "    put(mine);\n    atomic_thread_fence(memory_order_seq_cst);\n}\n";
+    let in_announce = "    put(mine);\n    atomic_thread_fence(memory_order_seq_cst);\n    return";
     assert!(patched.contains(in_announce), "{patched}");
 }
 

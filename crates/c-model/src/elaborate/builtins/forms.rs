@@ -28,6 +28,13 @@ pub(crate) enum Form {
     Weak,
 }
 
+impl Form {
+    /// Whether the function is a fence.
+    pub(crate) fn is_fence(self) -> bool {
+        matches!(self, Form::Argument(Operation::Fence) | Form::Full(_) | Form::Stores | Form::Weak)
+    }
+}
+
 /// The form of the function with this name; `None` if it has no memory order or is relaxed.
 pub(crate) fn form(name: &str) -> Option<Form> {
     if let Some((operation, convention)) = atomics::named(name) {
