@@ -46,7 +46,7 @@ pub enum ConstraintKind {
     Memory,
     /// A register: the given one, or any general register if `None`. With a range, a constant operand in this range may be an immediate instead.
     Register(Option<Machine>, Option<(i128, i128)>),
-    /// A constant of a range.
+    /// A constant in this range, both ends included.
     Immediate((i128, i128)),
     /// The same storage as the output with this number.
     Tied(usize),
@@ -63,7 +63,7 @@ pub struct Machine(pub u8);
 /// A condition code of x86-64: a test of the flags, possibly negated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// The test.
+    /// The test of the flags that the code names, before negation.
     pub test: Test,
     /// Whether the condition is the negation of the test, as in `nz`.
     pub negated: bool,

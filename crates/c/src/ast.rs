@@ -52,7 +52,7 @@ pub struct Function {
 /// A name with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// The spelling.
+    /// The spelling of the name.
     pub symbol: Symbol,
     /// The position of the name in the text, or of the outermost macro use that produced it.
     pub span: Span,
@@ -63,9 +63,9 @@ pub struct Name {
 /// A declaration of one or several names.
 #[derive(Debug)]
 pub struct Declaration {
-    /// The storage class.
+    /// The storage class, without `typedef`.
     pub storage: Storage,
-    /// The declared names.
+    /// The names that the declaration declares, other than type names.
     pub declarators: Vec<Declarator>,
     /// Enumerators declared in the types; their scope begins before the first declarator.
     pub enumerators: Vec<Enumerator>,
@@ -75,7 +75,7 @@ pub struct Declaration {
     pub types: Vec<(Name, Type)>,
     /// The conditions and messages of `_Static_assert`.
     pub assertions: Vec<(Expr, Option<String>)>,
-    /// The position.
+    /// The position from the first specifier to the semicolon.
     pub span: Span,
 }
 
@@ -106,17 +106,17 @@ pub struct Declarator {
 /// A constant declared in an `enum`.
 #[derive(Debug)]
 pub struct Enumerator {
-    /// The name.
+    /// The name of the constant.
     pub name: Name,
     /// The value; if omitted, one more than that of the previous enumerator.
     pub value: Option<Expr>,
     /// The enumeration in which the enumerator is declared.
     pub enumeration: EnumerationId,
-    /// Whether it is the first enumerator of its enumeration.
+    /// Whether this is the first enumerator of its enumeration.
     pub first: bool,
 }
 
-/// An initialiser.
+/// An initialiser: the part of a declaration after `=`, or the braces of a compound literal.
 #[derive(Debug)]
 pub enum Initializer {
     /// An initialiser without braces.
@@ -148,11 +148,11 @@ pub struct Block {
 /// A statement, together with the places where a fence can be inserted before or after it.
 #[derive(Debug)]
 pub struct Statement {
-    /// The statement itself.
+    /// The kind of statement, with its parts.
     pub kind: StatementKind,
-    /// The position.
+    /// The position from the first to the last token.
     pub span: Span,
-    /// The macro expansion that produced its first token.
+    /// The macro expansion that produced the first token.
     pub expansion: ExpansionId,
     /// Whether text can be inserted before the statement: no macro use produced both its first token and the preceding token.
     pub starts: bool,
@@ -236,11 +236,11 @@ pub struct Assembly {
 /// An expression.
 #[derive(Debug)]
 pub struct Expr {
-    /// The expression itself.
+    /// The kind of expression, with its operands.
     pub kind: ExprKind,
-    /// The position.
+    /// The position from the first to the last token.
     pub span: Span,
-    /// The macro expansion that produced its first token.
+    /// The macro expansion that produced the first token.
     pub expansion: ExpansionId,
 }
 

@@ -50,7 +50,7 @@ impl Fenced {
                 unused.remove(&(thread, edge));
             }
         }
-        // If the source itself contains an empty step, the step is removed only if a fence is inserted at one of the places that stand for it.
+        // An empty step of the source itself is removed only if a fence is inserted at one of the places that stand for this step.
         for (&(thread, edge), before) in &placed.steps {
             if before.iter().all(|&other| unused.contains(&(thread, other))) {
                 unused.remove(&(thread, edge));

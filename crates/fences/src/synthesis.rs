@@ -85,7 +85,7 @@ impl Because {
 /// The result of a synthesis.
 #[derive(Debug)]
 pub struct Synthesis {
-    /// The outcome.
+    /// Whether fences were found, or why not.
     pub verdict: Verdict,
     /// The fences, in the order in which they stand in the text.
     pub fences: Vec<Chosen>,

@@ -15,12 +15,12 @@ pub struct RecordId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EnumerationId(pub u32);
 
-/// A structure or a union.
+/// A structure or a union, once for all mentions in the text.
 #[derive(Debug)]
 pub struct Record {
     /// The tag, if any.
     pub tag: Option<Symbol>,
-    /// Whether it is a union.
+    /// Whether this is a `union`, not a `struct`.
     pub union: bool,
     /// The members; `None` while the type is incomplete.
     pub fields: Option<Vec<Field>>,
@@ -68,26 +68,26 @@ pub enum Alignment {
 pub struct Field {
     /// The name; `None` for padding bit-fields and for anonymous structures and unions, whose members count as members of the enclosing type.
     pub name: Option<Name>,
-    /// Its type.
+    /// The type of the member.
     pub ty: Type,
     /// The width of a bit-field; `None` for other members.
     pub bits: Option<Expr>,
     /// The attributes that affect the layout.
     pub attributes: Attributes,
-    /// The position.
+    /// The position of the declarator.
     pub span: Span,
 }
 
 /// A type with its qualifiers.
 #[derive(Clone, Debug)]
 pub struct Type {
-    /// The type itself.
+    /// The type without qualifiers.
     pub kind: TypeKind,
-    /// Whether it is `_Atomic`.
+    /// Whether the type is `_Atomic`.
     pub atomic: bool,
-    /// Whether it is `const`.
+    /// Whether the type is `const`.
     pub constant: bool,
-    /// Whether it is `volatile`.
+    /// Whether the type is `volatile`.
     pub volatile: bool,
 }
 
@@ -179,8 +179,8 @@ pub struct FunctionType {
 /// A parameter of a function.
 #[derive(Debug)]
 pub struct Parameter {
-    /// The name, if any.
+    /// The name; `None` in a prototype that omits it.
     pub name: Option<Name>,
-    /// Its type.
+    /// The type, in which arrays and functions have become pointers.
     pub ty: Type,
 }

@@ -1,8 +1,8 @@
-// <genmc.h>, as programs for that tool include it: its functions are known to the translator by name.
+// <genmc.h>, as programs for GenMC include it. The translator knows its functions by name.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
-// Annotations by which a program says what that tool need not try. Everything is tried here, so an annotated access is the access.
+// Annotations by which a program tells GenMC which executions it need not explore. Here they have no effect on the access.
 #define __VERIFIER_local_write(access) access
 #define __VERIFIER_final_write(access) access
 #define __VERIFIER_helped_CAS(access) access
@@ -11,5 +11,22 @@
 #define __VERIFIER_confirming_read(access) access
 #define __VERIFIER_confirming_CAS(access) access
 #define __VERIFIER_final_CAS(access) access
-// Code that need not run. A thread that runs it goes no further, but others see what it did.
+// Code that may be skipped. A thread that executes it stops afterwards, but other threads see its effects.
 #define __VERIFIER_optional(code) ({ if (__VERIFIER_nondet_bool()) { code; __VERIFIER_assume(false); } })
+// Threads. That some are symmetric is a hint: all interleavings are tried.
+#include <pthread.h>
+typedef pthread_t __VERIFIER_thread_t;
+static inline __VERIFIER_thread_t __VERIFIER_spawn(void *(*start)(void *), void *argument)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, start, argument);
+    return thread;
+}
+#define __VERIFIER_spawn_symmetric(start, argument, like) ((void)(like), __VERIFIER_spawn(start, argument))
+static inline void *__VERIFIER_join(__VERIFIER_thread_t thread)
+{
+    void *result;
+    pthread_join(thread, &result);
+    return result;
+}
+#define __VERIFIER_join_symmetric(thread) ((void)__VERIFIER_join(thread))

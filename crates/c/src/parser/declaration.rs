@@ -303,7 +303,7 @@ impl Parser<'_> {
         }
     }
 
-    /// An initialiser.
+    /// Parses an initialiser.
     pub(super) fn initializer(&mut self) -> Read<Initializer> {
         if !self.is("{") {
             return Ok(Initializer::Expression(self.assignment()?));

@@ -404,7 +404,7 @@ impl Parser<'_> {
     }
 }
 
-/// Whether the word is reserved.
+/// Whether a word is a keyword of C or GNU C, which cannot be used as a name.
 fn is_keyword(word: &str) -> bool {
     matches!(
         word,

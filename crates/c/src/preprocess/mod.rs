@@ -42,7 +42,7 @@ pub enum Form {
 /// The author of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
-    /// The user.
+    /// The user: the main file, and included files that are neither model headers nor in folders of the system.
     #[default]
     User,
     /// Fencewright: the file is a model header.
@@ -66,7 +66,7 @@ impl Origin {
 /// Says why an included file was not found, with advice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// The reason.
+    /// The reason, as the second half of the error message.
     pub why: String,
     /// The command-line options with which the file might be found, if any.
     pub help: Option<String>,

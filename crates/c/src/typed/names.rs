@@ -31,7 +31,7 @@ pub(super) enum Entity {
 pub(super) struct Object {
     pub symbol: Symbol,
     pub ty: Type,
-    /// Whether it is an array whose length is not known yet.
+    /// Whether the variable is an array whose length is not known yet.
     pub open: bool,
     pub thread_local: bool,
     /// The position of the variable's declaration, preferably of its definition.

@@ -66,19 +66,19 @@ id!(
 /// A structure or union.
 #[derive(Debug)]
 pub struct Record {
-    /// Its tag, the name of a `typedef` for it, or a generated name.
+    /// The tag, the name of a `typedef` for the type, or a generated name.
     pub name: Rc<str>,
-    /// Whether it is a union.
+    /// Whether this is a `union`, not a `struct`.
     pub union: bool,
     /// The members in order. An anonymous structure or union is one member with a generated name.
     pub fields: Vec<Field>,
     /// Whether the members are known, so that `fields`, `size` and `align` are valid.
     pub complete: bool,
-    /// The size in bytes.
+    /// The size in bytes, including padding.
     pub size: u64,
     /// The alignment in bytes.
     pub align: u64,
-    /// The position.
+    /// The position where the type is first mentioned.
     pub span: Span,
 }
 
@@ -87,24 +87,24 @@ pub struct Record {
 pub struct Field {
     /// The name of the member; a generated one for an anonymous structure or union.
     pub name: Rc<str>,
-    /// Its type.
+    /// The type of the member.
     pub ty: Type,
     /// The offset from the start of the structure, in bytes; for a bit-field that of the byte in which it starts.
     pub offset: u64,
     /// The width of a bit-field in bits; `None` for other members.
     pub bits: Option<u32>,
-    /// The position.
+    /// The position of the member's name; for an anonymous structure or union, of the whole member.
     pub span: Span,
 }
 
 /// A type with the qualifiers that affect the translation; `const` does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Type {
-    /// The type itself.
+    /// The type without qualifiers.
     pub kind: TypeKind,
-    /// Whether it is `_Atomic`.
+    /// Whether the type is `_Atomic`.
     pub atomic: bool,
-    /// Whether it is `volatile`.
+    /// Whether the type is `volatile`.
     pub volatile: bool,
 }
 
@@ -117,13 +117,13 @@ pub enum TypeKind {
     Integer(Arithmetic),
     /// A floating-point type of this size in bytes. Values can be copied, but arithmetic on them is an error.
     Floating(u64),
-    /// A pointer.
+    /// A pointer to the given type.
     Pointer(Rc<Type>),
     /// An array with its length; a flexible array at the end of a structure has length 0.
     Array(Rc<Type>, u64),
     /// A structure or union.
     Record(RecordId),
-    /// A function.
+    /// The type of a function, not of a pointer to it.
     Function(Rc<FunctionType>),
 }
 
@@ -145,9 +145,9 @@ pub struct Variable {
     pub name: Rc<str>,
     /// The type, in which array lengths are complete.
     pub ty: Type,
-    /// Whether it is thread-local.
+    /// Whether each thread has a copy of the variable.
     pub thread_local: bool,
-    /// Whether it is a string literal.
+    /// Whether the variable is a string literal.
     pub literal: bool,
     /// The initial value; `None` means zero.
     pub initial: Option<Initial>,
@@ -179,9 +179,9 @@ pub enum Step {
 /// A function with a body.
 #[derive(Debug)]
 pub struct Function {
-    /// Its name.
+    /// The name of the function.
     pub name: Rc<str>,
-    /// Its type.
+    /// The return type and the parameter types.
     pub ty: Rc<FunctionType>,
     /// The parameters, which are also the first entries of `locals`; empty for a `main` that does not use its parameters.
     pub parameters: Vec<LocalId>,
@@ -202,7 +202,7 @@ pub struct Function {
 /// A local variable or parameter.
 #[derive(Debug)]
 pub struct Local {
-    /// Its name.
+    /// The name in the source, or a generated name.
     pub name: Rc<str>,
     /// The complete type. Parameters of array or function type have been adjusted to pointers.
     pub ty: Type,
@@ -215,9 +215,9 @@ pub struct Local {
 /// A label of a function.
 #[derive(Debug)]
 pub struct Label {
-    /// Its name.
+    /// The name of the label.
     pub name: Rc<str>,
-    /// The position.
+    /// The position of the label's definition.
     pub span: Span,
 }
 
@@ -230,14 +230,14 @@ pub struct Block {
     pub span: Span,
 }
 
-/// A statement.
+/// A statement with its position.
 #[derive(Debug)]
 pub struct Statement {
-    /// The statement itself.
+    /// The kind of statement, with its parts.
     pub kind: StatementKind,
-    /// The position.
+    /// The position from the first to the last token.
     pub span: Span,
-    /// The macro expansion that produced its first token.
+    /// The macro expansion that produced the first token.
     pub expansion: ExpansionId,
     /// The position of the statement in the definition of a macro, if a single expansion produced the whole statement and fences can be inserted only
     /// there.
@@ -286,7 +286,7 @@ pub enum StatementKind {
 /// `asm("...")`.
 #[derive(Debug)]
 pub struct Assembly {
-    /// The instructions.
+    /// The instructions, in which operands are referred to by number.
     pub text: String,
     /// Whether the statement is `asm goto`, which is not supported.
     pub jumps: bool,
@@ -301,7 +301,7 @@ pub struct Assembly {
 /// An input of assembly.
 #[derive(Debug)]
 pub enum AssemblyInput {
-    /// A value.
+    /// The value of an expression.
     Value(Expr),
     /// An object in memory.
     Memory(Place),
@@ -310,13 +310,13 @@ pub enum AssemblyInput {
 /// An expression with a value; an expression of type `void` has none.
 #[derive(Debug)]
 pub struct Expr {
-    /// The expression itself.
+    /// The kind of expression, with its operands.
     pub kind: ExprKind,
-    /// The type of its value, without qualifiers.
+    /// The type of the value, without qualifiers.
     pub ty: Type,
-    /// The position.
+    /// The position from the first to the last token.
     pub span: Span,
-    /// The macro expansion that produced its first token.
+    /// The macro expansion that produced the first token.
     pub expansion: ExpansionId,
 }
 
@@ -390,14 +390,14 @@ pub enum Callee {
     /// A function without a body, by name: of the library, of the compiler, or unknown. The arguments have the parameter types of the declaration or
     /// of the table in `builtins`; for generic functions such as `atomic_load` these depend on the type of the pointer argument.
     Builtin(Rc<str>),
-    /// A pointer to a function.
+    /// The function to which the value of an expression points.
     Pointer(Box<Expr>),
 }
 
 /// A place in memory.
 #[derive(Debug)]
 pub struct Place {
-    /// The place itself.
+    /// The kind of place, with the places and indices from which it is derived.
     pub kind: PlaceKind,
     /// The type of the object there, with its qualifiers.
     pub ty: Type,

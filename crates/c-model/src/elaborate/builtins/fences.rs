@@ -70,7 +70,7 @@ impl Elaborator<'_> {
         Ok(Operand::number(0))
     }
 
-    /// Emits a fence.
+    /// Emits a full or store-store fence; emits no statement for the other kinds.
     pub(super) fn fence(&mut self, fence: Fence, span: Span) {
         match fence {
             Fence::Full => self.emit(StmtKind::Fence, span),

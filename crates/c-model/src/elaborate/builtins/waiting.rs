@@ -40,8 +40,8 @@ const WAITS_WITHOUT: &str = "a thread waits for a condition variable with a mute
 const STATE: u32 = 1;
 /// The state in which some thread waits that will never be woken.
 const ABANDONED: i128 = 1;
-/// `EINVAL`: the result of initialising a barrier for no threads.
-const INVALID: i128 = 22;
+/// `EINVAL`: the result of initialising a barrier for no threads, or of allocating with an invalid alignment.
+pub(super) const INVALID: i128 = 22;
 
 /// The operation of a function in this family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -291,7 +291,7 @@ impl Elaborator<'_> {
         })
     }
 
-    /// Wakes all waiting threads, or only one if there is one.
+    /// Wakes all waiting threads if `all` is true, otherwise one waiting thread, if there is one.
     fn wake(&mut self, condition: &Target, all: bool, span: Span) -> Result<()> {
         let ty = condition.ty.clone();
         let chosen = match all {
