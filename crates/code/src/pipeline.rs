@@ -15,7 +15,7 @@ use crate::layout::{containers, open_arrays, resolve};
 use crate::nodes::Nodes;
 use crate::reuse::{self, Reuse};
 use crate::simplify::simplify;
-use crate::{clean, emit, lifetimes, points_to, views};
+use crate::{clean, emit, hazards, lifetimes, points_to, views};
 
 /// How memory and waiting are modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +97,7 @@ pub fn translate(
     stop.or_go_on()?;
     simplify(&mut core, &nodes, !options.suppositions_wait, stop);
     stop.or_go_on()?;
+    hazards::end_unfenced(&mut core, &nodes, stop);
     let late =
         if options.late_stores { LateStores::of(&mut core, &nodes, stop) } else { LateStores::default() };
     stop.or_go_on()?;
@@ -126,7 +127,11 @@ fn symbolic(
     if wanted == Reuse::Never || !reuse::comes_back(&first.0, &first.1, stop) {
         return Ok(first);
     }
-    cleaned(Reuse::Allocated).or_else(|_| cleaned(Reuse::Compared))
+    // The tests of dangling pointers know no retired objects.
+    match reuse::retires(&first.0, stop) {
+        true => cleaned(Reuse::Allocated),
+        false => cleaned(Reuse::Allocated).or_else(|_| cleaned(Reuse::Compared)),
+    }
 }
 
 /// Lays out memory, and emits the program as a file of `.fw`.

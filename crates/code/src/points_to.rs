@@ -119,7 +119,10 @@ fn equal_nodes(kind: &StmtKind, core: &Core, nodes: &mut Nodes, points: Points<'
             _ => {}
         });
     });
-    if let StmtKind::Special(ObjectEvent::Free(pointer, node)) = kind {
+    if let StmtKind::Special(
+        ObjectEvent::Free(pointer, node, _) | ObjectEvent::Retired { pointer, target: node, .. },
+    ) = kind
+    {
         through(pointer, *node);
     }
     equal.extend(compared);

@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use fencewright_program::BinaryOp;
 
 use crate::core::{Access, ObjectId, Register, ThreadNumber};
-use crate::flat::{Cell, Step, StepKind, Term, UNDEFINED};
+use crate::flat::{Cell, Mark, Step, StepKind, Term, UNDEFINED};
 use crate::late_stores::{Held, Late};
-use crate::layout::classes::Layout;
+use crate::layout::classes::{Layout, Placed};
 use crate::layout::resolve::Resolver;
 
 /// Cells of an object whose lifetime is about to end: their class and numbers. If the object has the number `start`, the cells have the numbers
@@ -52,7 +52,11 @@ impl Layout {
         let mut tested: BTreeMap<usize, BTreeSet<ThreadNumber>> = BTreeMap::new();
         for (object, placed) in placed.filter(|&(object, _)| self.is_freed(object)) {
             let ended_by = match placed.heap {
-                true => self.classes[placed.class].used.freed_by.clone(),
+                true => {
+                    let used = &self.classes[placed.class].used;
+                    let reclaimed_by = used.allocated_by.iter().filter(|_| used.retired);
+                    used.freed_by.iter().chain(reclaimed_by).copied().collect()
+                }
                 false => self.ended.get(&object).cloned().unwrap_or_default(),
             };
             for time in 0..placed.times as i64 {
@@ -100,6 +104,20 @@ impl Resolver<'_> {
             }
         }
         steps
+    }
+
+    /// The steps that test for late stores to an allocated object of this class, which this thread has just taken for an allocation.
+    pub(super) fn test_reclaimed(&mut self, class: usize, number: i64) -> Vec<Step> {
+        let objects = (0..self.core.objects.len() as u32).map(|object| self.layout.placed(ObjectId(object)));
+        let mut here = objects.filter(|placed| placed.heap && placed.class == class);
+        let times = |placed: &Placed| (number - placed.first) / placed.stride.max(1);
+        let Some(placed) = here.find(|placed| number >= placed.first && times(placed) < placed.times as i64)
+        else {
+            return Vec::new();
+        };
+        let marks = self.marks(class, Mark::Freed);
+        let start = &Term::Number(number);
+        self.tests(class, &[number], placed.elements, Tests { marks, start })
     }
 
     /// The steps that test for late stores to a local variable of this thread, whose lifetime has just ended.

@@ -6,6 +6,7 @@ mod c_blocks;
 mod c_builtins;
 mod c_calls;
 mod c_elaborate;
+mod c_hazards;
 mod c_headers;
 mod c_late;
 mod c_literals;
