@@ -21,6 +21,7 @@ mod lifetimes;
 mod loops;
 mod objects;
 mod places;
+mod replaced;
 mod sizes;
 mod statements;
 mod switches;
@@ -32,9 +33,7 @@ use std::cell::Cell;
 use env::Env;
 use facts::Uses;
 use fencewright_c::typed::tree::{FunctionId, GlobalId, Type, Unit};
-use fencewright_code::core::{
-    Core, NodeId, Object, ObjectId, RegisterInfo, Stmt, StmtKind, Thread, ThreadNumber, Value,
-};
+use fencewright_code::core::{Core, NodeId, Object, ObjectId, Stmt, StmtKind, ThreadNumber, Value};
 use fencewright_code::nodes::{Clash, Nodes};
 use fencewright_code::numbers::Operand;
 use fencewright_code::reuse::Reuse;
@@ -42,6 +41,7 @@ use fencewright_program::{Call, CallId, Span};
 use fencewright_text::{Diagnostic, Stop};
 use graph::Graph;
 pub use objects::{Spot, Target};
+pub use replaced::Replaced;
 use rustc_hash::FxHashMap;
 use writer::{RegisterState, Writer};
 
@@ -70,8 +70,8 @@ const FACTS_IN_A_PIECE: usize = 64;
 pub const DEPTHS: [usize; 4] = [8, 4, 2, 1];
 
 /// Options of elaboration.
-#[derive(Clone, Debug)]
-pub struct Options {
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'r> {
     /// Whether condition variables have spurious wakeups. C allows such wakeups, but they hide lost signals.
     pub spurious: bool,
     /// Whether an allocation may return freed memory.
@@ -80,12 +80,8 @@ pub struct Options {
     pub accesses_only: bool,
     /// Maximum number of nested calls of a function that calls itself, unless conditions with known values decide how deep the calls go.
     pub recursion: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options { spurious: true, reuse: Reuse::Never, accesses_only: false, recursion: DEPTHS[0] }
-    }
+    /// The functions that the user has replaced.
+    pub replaced: &'r Replaced,
 }
 
 /// Assumptions about the whole program, verified at the end of an attempt.
@@ -137,7 +133,7 @@ impl Accesses {
 /// Elaborates a program to core code, with the nodes of its places. Sets `cut` if the model ends where calls of a function are nested too deeply.
 pub fn elaborate(
     unit: &Unit,
-    options: &Options,
+    options: &Options<'_>,
     cut: &Cell<bool>,
     stop: &Stop<'_>,
 ) -> std::result::Result<(Core, Nodes), Vec<Diagnostic>> {
@@ -171,12 +167,14 @@ pub fn elaborate(
                 return Err(elaborator.postponed.into_iter().map(|error| *error).collect());
             }
             None => {
-                let Finished { core, nodes, dispatches, sizes } =
-                    elaborator.finished().map_err(|error| vec![*error])?;
+                let missing = elaborator.functions.missing();
+                let Finished { core, nodes, dispatches, sizes } = elaborator
+                    .finished()
+                    .map_err(|error| if missing.is_empty() { vec![*error] } else { missing.clone() })?;
                 if !dispatch::found_more(&mut premises.targets, &dispatches, (&core, &nodes), stop)
                     && !sizes::found_more(&mut premises.sizes, &sizes, (&core, &nodes), stop)
                 {
-                    return Ok((core, nodes));
+                    return if missing.is_empty() { Ok((core, nodes)) } else { Err(missing) };
                 }
             }
         }
@@ -228,7 +226,7 @@ struct Reach {
 /// The state of elaboration.
 pub struct Elaborator<'u> {
     pub(super) unit: &'u Unit,
-    options: &'u Options,
+    options: &'u Options<'u>,
     graph: &'u Graph,
     /// Whether the model ends somewhere because calls of a function are nested too deeply.
     cut: &'u Cell<bool>,
@@ -248,6 +246,7 @@ pub struct Elaborator<'u> {
     /// Pairs of objects whose addresses were compared.
     compared: Vec<(ObjectId, ObjectId)>,
     calls: Vec<Call>,
+    functions: replaced::Found,
     /// The calls through pointers whose targets are not constants.
     dispatches: Vec<dispatch::Dispatch>,
     /// The allocations whose size is not a constant.
@@ -284,7 +283,7 @@ pub struct Elaborator<'u> {
 impl<'u> Elaborator<'u> {
     fn new(
         unit: &'u Unit,
-        options: &'u Options,
+        options: &'u Options<'u>,
         graph: &'u Graph,
         premises: Premises,
         cut: &'u Cell<bool>,
@@ -308,6 +307,7 @@ impl<'u> Elaborator<'u> {
             uses: FxHashMap::default(),
             compared: Vec::new(),
             calls: Vec::new(),
+            functions: replaced::Found::default(),
             dispatches: Vec::new(),
             sizes: Vec::new(),
             warnings: Vec::new(),
@@ -346,8 +346,13 @@ impl<'u> Elaborator<'u> {
         Some(FunctionId(main as u32))
     }
 
-    /// An error; or if it was in the body of a function, the errors of all functions that `main` may reach.
+    /// An error; or if it was in the body of a function, the errors of all functions that `main` may reach. If functions without a body were called,
+    /// the error may follow from this, and those are the errors.
     fn all_errors(&self, error: Diagnostic) -> Vec<Diagnostic> {
+        let missing = self.functions.missing();
+        if !missing.is_empty() {
+            return missing;
+        }
         let errors = self.main().filter(|_| self.broken).map(|main| self.unit.errors_from(main));
         let errors: Vec<Diagnostic> = errors.unwrap_or_default().into_iter().map(crate::diagnostic).collect();
         if errors.contains(&error) { errors } else { vec![error] }
@@ -455,42 +460,5 @@ impl<'u> Elaborator<'u> {
 
     fn is_null(operand: &Operand) -> bool {
         matches!(operand.value, Value::Number(0))
-    }
-
-    fn finished(mut self) -> Result<Finished> {
-        self.finish_threads()?;
-        let core = self.core();
-        Ok(Finished { core, nodes: self.nodes, dispatches: self.dispatches, sizes: self.sizes })
-    }
-
-    /// The core code of the elaborated threads, which is moved out of the elaborator.
-    fn core(&mut self) -> Core {
-        let mut threads = Vec::new();
-        for mut writer in std::mem::take(&mut self.done) {
-            let registers = writer.registers.iter().map(|state| RegisterInfo {
-                name: state.name.to_string(),
-                initial: None,
-                points: state.points,
-                about: state.about,
-            });
-            threads.push(Thread {
-                name: self.thread_name(writer.number),
-                registers: registers.collect(),
-                code: writer.blocks.pop().unwrap_or_default(),
-                span: writer.span,
-                late: self.is_late(writer.number),
-                function: self.function_of(writer.number),
-                creator: self.instances[writer.number.0 as usize].state.creator(),
-                started: self.instances[writer.number.0 as usize].state.started(),
-            });
-        }
-        Core {
-            objects: std::mem::take(&mut self.objects),
-            threads,
-            compared: std::mem::take(&mut self.compared),
-            functions: self.unit.functions.iter().map(|function| function.name.to_string()).collect(),
-            calls: std::mem::take(&mut self.calls),
-            warnings: std::mem::take(&mut self.warnings),
-        }
     }
 }
