@@ -81,7 +81,8 @@ fn translated(
         if !matches!(result, Err((_, true))) || stop.now() {
             break;
         }
-        result = translated(depth).or_else(|(_, cut)| result.map_err(|(errors, _)| (errors, cut)));
+        // The error of a smaller program is more telling than that a larger one is too large.
+        result = translated(depth);
     }
     let Translated { file, plain, facts, calls, warnings } = result.map_err(|(errors, _)| errors)?;
     (parsed.file, parsed.plain, parsed.calls) = (file, plain, calls);

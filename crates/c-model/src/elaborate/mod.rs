@@ -21,6 +21,7 @@ mod lifetimes;
 mod loops;
 mod objects;
 mod places;
+mod raw;
 mod replaced;
 mod sizes;
 mod statements;

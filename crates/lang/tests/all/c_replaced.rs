@@ -59,7 +59,7 @@ fn one_message_names_all_functions_without_a_body() {
 
 #[test]
 fn a_function_is_replaced_by_any_value_or_by_nothing() {
-    let text = "int f(int *p); int n = 4;\nint main(void) { int r = f(&n); assert(n == 4); assert(CONDITION); return 0; }";
+    let text = "unsigned char f(int *p); int n = 4;\nint main(void) { int r = f(&n); assert(n == 4); assert(CONDITION); return 0; }";
     let with = |condition: &str| text.replace("CONDITION", condition);
     assert!(holds(&with("r == r"), &options(&["f"], &[], &[])));
     assert!(!holds(&with("r == 0"), &options(&["f"], &[], &[])));
@@ -76,8 +76,8 @@ fn arguments_are_evaluated_all_the_same() {
 
 #[test]
 fn functions_with_a_body_are_replaced_too() {
-    let text = "int f(void) { __asm__(\"cpuid\"); return 1; } void *t(void *a) { assert(0); return a; }
-        int (*volatile p)(void) = f;
+    let text = "_Bool f(void) { __asm__(\"cpuid\"); return 1; } void *t(void *a) { assert(0); return a; }
+        _Bool (*volatile p)(void) = f;
         int main(void) { assert(f() == 0); assert(p() == 0); pthread_t id; pthread_create(&id, 0, t, 0); return 0; }";
     assert!(read(text, &Options::default()).is_err());
     assert!(holds(text, &options(&[], &["f", "t"], &[])));
@@ -87,8 +87,8 @@ fn functions_with_a_body_are_replaced_too() {
 
 #[test]
 fn structures_and_pointers_are_returned() {
-    let text = "struct s { int a; char b[2]; }; struct s f(void); int *g(void);
-        int main(void) { struct s s = f(); assert(s.a == 0 && s.b[1] == 0); assert(!g()); return 0; }";
+    let text = "struct s { _Bool a; unsigned char b[1]; }; struct s f(void); int *g(void);
+        int main(void) { struct s s = f(); assert(s.a == 0 && s.b[0] == 0); assert(!g()); return 0; }";
     assert!(holds(text, &options(&[], &["f", "g"], &[])));
     assert!(!holds(text, &options(&["f"], &["g"], &[])));
     let errors = read(text, &options(&["g"], &["f"], &[])).expect_err("it returns a pointer");
@@ -110,7 +110,7 @@ fn a_stub_defines_what_the_program_declares() {
 
 #[test]
 fn what_was_assumed_is_told() {
-    let text = "int f(void); void g(void); int main(void) { g(); return f() + f(); }";
+    let text = "int f(void); void g(void); int main(void) { g(); return f() != f(); }";
     let loaded = read(text, &options(&["f", "h"], &["g"], &[])).expect("all are replaced");
     let said: Vec<String> = loaded.facts.assumed.iter().map(ToString::to_string).collect();
     let expected = [
@@ -122,4 +122,79 @@ fn what_was_assumed_is_told() {
     assert_eq!(unused, ["--havoc h has no effect: no call of `h` is reached"]);
     let both = read(text, &options(&["f"], &["f", "g"], &[])).expect_err("which of them?");
     assert!(both[0].message.contains("`f`"));
+}
+
+#[test]
+fn sizes_of_copies_may_be_computed() {
+    let program = |copy: &str| {
+        format!(
+            "struct unit {{ unsigned long key; unsigned long count; }};
+        struct unit from[3] = {{ {{ 1, 2 }}, {{ 3, 4 }}, {{ 5, 6 }} }}, to[3]; volatile int n = 2;
+        int memcpy_s(void *, unsigned long, const void *, unsigned long);
+        int main(void) {{ unsigned long size = n * sizeof *from; {copy} }}"
+        )
+    };
+    let none = Options::default();
+    let copied = "assert(to[0].key == 1 && to[1].count == 4);";
+    assert!(holds(
+        &program(&format!("memcpy_s(to, sizeof to, from, size); {copied} assert(to[2].key == 0);")),
+        &none
+    ));
+    assert!(!holds(
+        &program(&format!("memcpy_s(to, sizeof to, from, size); {copied} assert(to[2].key == 5);")),
+        &none
+    ));
+    assert!(!holds(&program("memcpy_s(to, sizeof *to, from, size);"), &none), "the destination is too small");
+    assert!(holds(&program("n = 0; size = n; memcpy_s(to, 0, from, size); assert(to[0].key == 0);"), &none));
+}
+
+#[test]
+fn structures_are_found_through_numbers() {
+    let program = |body: &str| {
+        format!(
+            "#include <stdint.h>\n#include <stddef.h>
+        struct link {{ struct link *next; }}; struct node {{ int key; struct link link; }};
+        #define node_of(p) ((struct node *)((uintptr_t)(p) - offsetof(struct node, link)))
+        struct node one = {{ 1 }}, two = {{ 2 }}; struct link *volatile some = &one.link;
+        int main(void) {{ struct link *p = some; {body} return 0; }}"
+        )
+    };
+    let none = Options::default();
+    assert!(holds(
+        &program("assert(node_of(p)->key == 1); some = &two.link; p = some; assert(node_of(p)->key == 2);"),
+        &none
+    ));
+    assert!(!holds(&program("some = &two.link; p = some; assert(node_of(p)->key == 1);"), &none));
+    assert!(
+        !holds(&program("some = 0; p = some; if (node_of(p)->key == 1) return 1;"), &none),
+        "nothing is there"
+    );
+    assert!(holds(
+        &program(
+            "long n = 0; char *c = (char *)&one; struct node *q = (struct node *)(c + n++); assert(n == 1 && q == &one);"
+        ),
+        &none
+    ));
+}
+
+#[test]
+fn byte_arrays_are_memory_for_structures() {
+    let program = |body: &str, more: &str| {
+        format!("struct map {{ unsigned long bits; unsigned long words[]; }}; struct pair {{ int a, b; }};
+        char memory[sizeof(struct map) + 2 * sizeof(unsigned long)]; static unsigned char pairs[20];
+        struct map *volatile map; {more} int main(void) {{ map = (struct map *)memory; struct pair *pair = (struct pair *)pairs; int i = 2;
+        {body} return 0; }}")
+    };
+    let none = Options::default();
+    assert!(holds(
+        &program("map->words[1] = 7; map->bits = 1; assert(map->words[0] == 0 && map->words[1] == 7);", ""),
+        &none
+    ));
+    assert!(!holds(&program("map->words[2] = 7;", ""), &none), "two words fit");
+    assert!(holds(&program("pair[1].b = 3; assert(pair->a == 0 && pair[1].b == 3);", ""), &none));
+    assert!(!holds(&program("pair[i].a = 3;", ""), &none), "two pairs fit");
+    assert!(!holds(&program("free(map);", "#include <stdlib.h>\n"), &none), "it was not allocated");
+    let bytes = program("map->bits = 1; assert(memory[0] == 1);", "");
+    let errors = read(&format!("#include <assert.h>\n{bytes}"), &none).expect_err("its bytes are read");
+    assert!(errors[0].message.contains("the same memory is used as"), "{errors:?}");
 }
