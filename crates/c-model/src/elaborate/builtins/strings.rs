@@ -1,4 +1,4 @@
-//! `memset`, `memcpy`, `memmove` and `memcmp` on objects of constant size, and string literals that are only printed.
+//! `memset`, `memcpy`, `memmove` and `memcmp`, and string literals that are only printed.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::{BinaryOp as Operator, Integer, Rank};
@@ -16,7 +16,7 @@ use super::{BuiltinCall, int, unconverted};
 /// The arithmetic of `size_t`.
 const SIZE: Arithmetic = Arithmetic::Integer(Integer { rank: Rank::Long, signed: false });
 
-/// Strips from a pointer its conversion to a pointer to bytes.
+/// Strips from a pointer its conversion to a pointer to a one-byte integer type, such as `char *`.
 fn to_object(pointer: &Expr) -> &Expr {
     let pointer = unconverted(pointer);
     match (&pointer.kind, &pointer.ty.kind) {
@@ -32,7 +32,7 @@ fn is_byte(ty: &Type) -> bool {
     matches!(ty.kind, TypeKind::Integer(ty) if ty.greatest() <= 255)
 }
 
-/// The operation of a function.
+/// The operation of a function in this family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Set,
@@ -40,7 +40,7 @@ pub(super) enum Operation {
     Compare,
 }
 
-/// The operation of a function, by its name; `None` if it is not in this family.
+/// The operation of a function; `None` if the name is not in this family.
 pub(super) fn named(name: &str) -> Option<Operation> {
     Some(match name.strip_prefix("__builtin_").unwrap_or(name) {
         "memset" | "memset_s" => Operation::Set,
@@ -163,7 +163,7 @@ impl Elaborator<'_> {
         Ok(None)
     }
 
-    /// The scalars in a region of memory that starts at a pointer.
+    /// The places of all scalars in the first `bytes` bytes from a pointer on.
     fn region(&mut self, pointer: &Operand, expr: &Expr, bytes: u64, span: Span) -> Result<Vec<Target>> {
         let to = match &expr.ty.kind {
             TypeKind::Pointer(to) if to.kind != TypeKind::Void => (**to).clone(),
@@ -200,7 +200,7 @@ impl Elaborator<'_> {
         Ok(targets)
     }
 
-    /// The value of this type all of whose bytes equal `byte`.
+    /// The value of a type in whose representation every byte equals `byte`.
     fn filled(&mut self, ty: &Type, byte: &Operand, span: Span) -> Result<Operand> {
         let byte = byte.known().map(|byte| byte & 0xff);
         match (byte, &ty.kind) {
@@ -216,7 +216,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// `memcmp`: 0 if all values are equal, otherwise a nondeterministic sign.
+    /// `memcmp`: 0 if all values are equal, otherwise a nondeterministic positive or negative number.
     fn compared(&mut self, targets: &[Target], values: Vec<Operand>, span: Span) -> Result<Operand> {
         let mut same = Operand::number(1);
         for (target, value) in targets.iter().zip(values) {
