@@ -50,6 +50,8 @@ pub(super) struct Sizing {
     pub verb: &'static str,
     /// The number of bytes of each unit of the size.
     pub unit: u64,
+    /// Whether an analysis suggests sizes, which takes further attempts. Otherwise only sizes of a small range are distinguished.
+    pub suggested: bool,
     pub span: Span,
 }
 
@@ -106,7 +108,11 @@ impl Elaborator<'_> {
             }
             this.write_register(result, operand, span)
         };
-        self.sized(size, Sizing { what: "an allocation", verb: "allocate", unit, span }, &assigned)?;
+        self.sized(
+            size,
+            Sizing { what: "an allocation", verb: "allocate", unit, suggested: true, span },
+            &assigned,
+        )?;
         Ok(self.register_value(result))
     }
 
@@ -117,14 +123,14 @@ impl Elaborator<'_> {
         sizing: Sizing,
         work: &dyn Fn(&mut Self, u64) -> Result<()>,
     ) -> Result<()> {
-        let Sizing { unit, span, .. } = sizing;
+        let Sizing { unit, suggested, span, .. } = sizing;
         let mut sizes = self.in_range(&size.value);
         sizes.retain(|size| bytes((*size).into(), unit).is_some());
         let long = fencewright_c::ast::Integer { rank: fencewright_c::ast::Rank::Long, signed: false };
         let kind = TypeKind::Integer(fencewright_c::arithmetic::Arithmetic::Integer(long));
         let size = self.kept_value(size, &Type { kind, atomic: false, volatile: false }, span)?;
         if let (Value::Register(register), true, true) =
-            (&size.value, sizes.is_empty(), self.writer.reachable)
+            (&size.value, suggested && sizes.is_empty(), self.writer.reachable)
         {
             let path = self.path(span);
             sizes = self.premises.sizes.by_path.get(&path).cloned().unwrap_or_default();
@@ -185,7 +191,7 @@ impl Elaborator<'_> {
         sizing: Sizing,
         work: &dyn Fn(&mut Self, u64) -> Result<()>,
     ) -> Result<()> {
-        let Sizing { what, verb, unit, span } = sizing;
+        let Sizing { what, verb, unit, span, .. } = sizing;
         let first = remaining
             .split_first()
             .and_then(|(size, rest)| Some((bytes((*size).into(), unit)?, *size, rest)));

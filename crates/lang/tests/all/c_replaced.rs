@@ -129,9 +129,9 @@ fn sizes_of_copies_may_be_computed() {
     let program = |copy: &str| {
         format!(
             "struct unit {{ unsigned long key; unsigned long count; }};
-        struct unit from[3] = {{ {{ 1, 2 }}, {{ 3, 4 }}, {{ 5, 6 }} }}, to[3]; volatile int n = 2;
+        struct unit from[3] = {{ {{ 1, 2 }}, {{ 3, 4 }}, {{ 5, 6 }} }}, to[3]; volatile _Bool n = 1;
         int memcpy_s(void *, unsigned long, const void *, unsigned long);
-        int main(void) {{ unsigned long size = n * sizeof *from; {copy} }}"
+        int main(void) {{ _Bool some = n; unsigned long size = (1 + some) * sizeof *from; {copy} }}"
         )
     };
     let none = Options::default();
@@ -145,7 +145,10 @@ fn sizes_of_copies_may_be_computed() {
         &none
     ));
     assert!(!holds(&program("memcpy_s(to, sizeof *to, from, size);"), &none), "the destination is too small");
-    assert!(holds(&program("n = 0; size = n; memcpy_s(to, 0, from, size); assert(to[0].key == 0);"), &none));
+    assert!(holds(
+        &program("n = 0; some = n; memcpy_s(to, 0, from, some * sizeof *from); assert(to[0].key == 0);"),
+        &none
+    ));
 }
 
 #[test]

@@ -94,10 +94,10 @@ impl Elaborator<'_> {
             None => {
                 let what = if operation == Operation::Set { "a fill" } else { "a copy or comparison" };
                 let verb = if operation == Operation::Set { "fill" } else { "copy or compare" };
+                let sizing = Sizing { what, verb, unit: 1, suggested: false, span };
                 let unit = self.size(&pointee(&to.ty)).max(1);
                 let whole = |this: &mut Self, bytes: u64| match bytes.is_multiple_of(unit) {
                     true => work(this, bytes),
-                    // The analysis that suggests sizes does not know the type of the objects.
                     false => {
                         let text = format!("{what} of {bytes} bytes, which are no whole number of objects");
                         this.emit(StmtKind::Beyond(Value::Number(1), text), span);
@@ -107,7 +107,7 @@ impl Elaborator<'_> {
                 };
                 // No bytes are the one size that an allocation does not have.
                 let nothing = numbers::binary(self, Operator::Equal, SIZE, bytes.clone(), Operand::number(0));
-                let some = |this: &mut Self| this.sized(bytes, Sizing { what, verb, unit: 1, span }, &whole);
+                let some = |this: &mut Self| this.sized(bytes, sizing, &whole);
                 self.branch(nothing, span, |this| work(this, 0), some)?;
             }
         }
