@@ -201,3 +201,14 @@ fn byte_arrays_are_memory_for_structures() {
     let errors = read(&format!("#include <assert.h>\n{bytes}"), &none).expect_err("its bytes are read");
     assert!(errors[0].message.contains("the same memory is used as"), "{errors:?}");
 }
+
+#[test]
+fn the_time_is_stored() {
+    let printed = |argument: &str| {
+        let text = format!(
+            "#include <time.h>\n#include <assert.h>\ntime_t t = -1; int main(void) {{ time({argument}); assert(t == -1); return 0; }}"
+        );
+        fencewright_lang::fw::print(&read(&text, &Options::default()).expect("it is C").file)
+    };
+    assert_ne!(printed("&t"), printed("0"));
+}
