@@ -32,6 +32,12 @@ pub struct COptions {
     pub heap: Option<u32>,
     /// `--recursion N`: maximum number of nested calls of a function that calls itself; `None` for the default of the translation.
     pub recursion: Option<u32>,
+    /// `--havoc NAME`: functions whose calls return any value and write nothing.
+    pub havoc: Vec<String>,
+    /// `--skip NAME`: functions whose calls do nothing and return zero.
+    pub skip: Vec<String>,
+    /// `--stub FILE`: files with definitions that are read after the program.
+    pub stubs: Vec<String>,
     /// `--no-reuse`: allocations never reuse the address of a freed object.
     pub no_reuse: bool,
     /// How loops that only wait are translated.
@@ -115,7 +121,18 @@ impl Options {
     /// The name of the first option set here that applies to C programs only, if there is one.
     pub fn for_c_only(&self) -> Option<&'static str> {
         let COptions {
-            folders, system_folders, sysroot, also, compilations, heap, recursion, no_reuse, ..
+            folders,
+            system_folders,
+            sysroot,
+            also,
+            compilations,
+            heap,
+            recursion,
+            havoc,
+            skip,
+            stubs,
+            no_reuse,
+            ..
         } = &self.c;
         [
             ("-I", !folders.is_empty()),
@@ -125,6 +142,9 @@ impl Options {
             ("-p", !compilations.is_empty()),
             ("--heap", heap.is_some()),
             ("--recursion", recursion.is_some()),
+            ("--havoc", !havoc.is_empty()),
+            ("--skip", !skip.is_empty()),
+            ("--stub", !stubs.is_empty()),
             ("--no-reuse", *no_reuse),
         ]
         .into_iter()

@@ -47,6 +47,9 @@ impl Elaborator<'_> {
     ) -> Result<Outcome> {
         match callee {
             Callee::Builtin(name) => {
+                if let Some(outcome) = self.replaced_call(name, arguments, call)? {
+                    return Ok(outcome);
+                }
                 if let Some(operand) = self.thread_builtin(name, arguments, call)? {
                     return Ok(Outcome::Scalar(operand));
                 }
@@ -189,7 +192,8 @@ impl Elaborator<'_> {
     /// Pushes a frame for a function; an error if the body of the function has errors.
     pub(super) fn enter(&mut self, function: FunctionId, result: Option<Target>, span: Span) -> Result<()> {
         let callee = &self.unit.functions[function.index()];
-        if let Some(error) = callee.errors.first() {
+        self.enter_stub(function, span);
+        if let Some(error) = callee.errors.first().filter(|_| self.replacement(function).is_none()) {
             self.broken = true;
             return Err(Box::new(crate::diagnostic(error.clone())));
         }
@@ -253,6 +257,9 @@ impl Elaborator<'_> {
     /// Elaborates the body of the current function, up to the label that is the target of `return`. If the function has labels, the body is
     /// elaborated until the facts at these labels reach a fixpoint.
     pub(super) fn body(&mut self, function: FunctionId) -> Result<()> {
+        if let Some(what) = self.replacement(function) {
+            return self.replaced_body(function, &what);
+        }
         let unit = self.unit;
         let callee = &unit.functions[function.index()];
         let labels = self.graph.has_jumps(function);

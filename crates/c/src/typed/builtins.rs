@@ -169,6 +169,9 @@ const TABLE: &[(&[&str], &str)] = &[
     (&["free", "__builtin_free"], "void (void*)"),
     (&["memset", "__builtin_memset"], "void* (void*, int, ulong)"),
     (&["memcpy", "memmove", "__builtin_memcpy", "__builtin_memmove"], "void* (void*, void*, ulong)"),
+    // C11, Annex K; libraries have them rarely.
+    (&["memset_s"], "int (void*, ulong, int, ulong)"),
+    (&["memcpy_s", "memmove_s"], "int (void*, ulong, void*, ulong)"),
     (&["memcmp", "__builtin_memcmp"], "int (void*, void*, ulong)"),
     (&["printf", "__builtin_printf"], "int (char*, ...)"),
     (&["puts"], "int (char*)"),

@@ -1,13 +1,13 @@
 //! Assertions, assumptions, nondeterministic values, atomic sections, and the end of the process.
 
-use fencewright_c::typed::tree::TypeKind;
+use fencewright_c::typed::tree::{Expr, TypeKind};
 use fencewright_code::core::{Label, StmtKind};
 use fencewright_code::numbers::Operand;
 use fencewright_program::Span;
 
 use super::super::env::Section;
 use super::super::{Elaborator, Result};
-use super::{BuiltinCall, strings};
+use super::{BuiltinCall, strings, unconverted};
 
 /// The operation of a function in this family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +88,10 @@ impl Elaborator<'_> {
                 self.end_all(span)?;
             }
             Operation::Any | Operation::AnyNatural => {
-                self.evaluated(call)?;
+                let stored = call.arguments.first().filter(|_| call.name == "time");
+                if stored.is_none() {
+                    self.evaluated(call)?;
+                }
                 let TypeKind::Integer(ty) = call.ty.kind else {
                     let help =
                         "choose between addresses that the program has: `__VERIFIER_nondet_int() ? &a : &b`";
@@ -99,7 +102,11 @@ impl Elaborator<'_> {
                     );
                 };
                 let least = if operation == Operation::Any { ty.least() } else { 0 };
-                return Ok(self.any("any", call.ty, (least, ty.greatest()), span));
+                let value = self.any("any", call.ty, (least, ty.greatest()), span);
+                if let Some(argument) = stored {
+                    self.store_time(argument, value.clone(), span)?;
+                }
+                return Ok(value);
             }
             Operation::Begin => self.section(true, span)?,
             Operation::Finish => self.section(false, span)?,
@@ -120,6 +127,20 @@ impl Elaborator<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Stores the result of `time` also in the place to which its argument points, unless the argument is null.
+    fn store_time(&mut self, argument: &Expr, value: Operand, span: Span) -> Result<()> {
+        let ty = super::super::expressions::pointee(&unconverted(argument).ty);
+        let pointer = self.value(argument)?;
+        if ty.kind == TypeKind::Void || pointer.known() == Some(0) {
+            return Ok(());
+        }
+        let write = |this: &mut Self| {
+            let place = this.pointed(&pointer, &ty, span)?;
+            this.write(&place, value, span)
+        };
+        self.branch(pointer.clone(), span, write, |_| Ok(()))
     }
 
     /// Evaluates the arguments of a call for their side effects only.

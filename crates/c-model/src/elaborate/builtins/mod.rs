@@ -123,12 +123,14 @@ impl Elaborator<'_> {
         }
     }
 
-    fn unknown_function<T>(&mut self, call: BuiltinCall) -> Result<T> {
-        let name = call.name;
-        let help = advice(name).unwrap_or(
-            "give it a body; or, if any result will do, call a function of the name `__VERIFIER_nondet_int` (or another type) in its place",
-        );
-        self.error(call.span, format!("what `{name}` does is not known: it has no body"), help)
+    /// Calls a function of which neither a body nor a model is known: an error, reported at the end. The result is any value.
+    fn unknown_function(&mut self, call: BuiltinCall) -> Result<Operand> {
+        self.evaluated(call)?;
+        self.missing_function(call.name, advice(call.name), call.span);
+        match call.ty.kind {
+            TypeKind::Integer(ty) => Ok(self.any(call.name, call.ty, (ty.least(), ty.greatest()), call.span)),
+            _ => Ok(Operand::number(0)),
+        }
     }
 
     /// The argument with this number, counted from 0; an error if the call has too few arguments.
