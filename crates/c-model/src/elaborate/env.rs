@@ -48,8 +48,8 @@ pub enum Section {
     /// It is outside atomic sections on all paths to this point.
     #[default]
     Outside,
-    /// It is in an atomic section on all paths to this point.
-    Inside,
+    /// It is in an atomic section on all paths to this point, or in so many sections that begin inside of each other.
+    Inside(u8),
     /// It is in an atomic section on some paths to this point, but not on all.
     Unclear,
 }

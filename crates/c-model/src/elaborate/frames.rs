@@ -41,6 +41,8 @@ pub(super) struct Frame {
     pub scopes: Vec<Vec<LocalId>>,
     /// The arrays of open blocks whose lengths are not constants, each with the number of blocks around its declaration.
     pub arrays: Vec<(usize, ObjectId)>,
+    /// The functions that `pthread_exit` calls, innermost last, each with the number of blocks around its `pthread_cleanup_push`.
+    pub cleanups: Vec<(usize, Cleanup)>,
     /// For each open block, the variables whose declarations control may jump over.
     pub passed: Vec<Vec<LocalId>>,
     /// The variables of the blocks around each label.
@@ -53,6 +55,14 @@ pub(super) struct Frame {
     pub loops: usize,
     /// Number of nested calls of the function, this one included, that depend on unknown conditions; at least 1.
     pub unknown_depth: usize,
+}
+
+/// A function that the thread calls if it ends, as `pthread_cleanup_push` says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cleanup {
+    pub function: FunctionId,
+    /// The register that holds its argument.
+    pub argument: Register,
 }
 
 /// A loop or `switch`, which `break` or `continue` can leave.

@@ -108,6 +108,10 @@ struct Premises {
     computed_locks: bool,
     /// Whether threads other than `main` create threads.
     descendants: bool,
+    /// Whether some key for thread-specific data has a destructor.
+    destructors: bool,
+    /// The uses of futexes.
+    futexes: builtins::Futexes,
     /// If set, the execution of `main` at translation time ends at its next write to memory once this many threads exist, because the written object
     /// escapes later: under PSO its address could become visible to other threads before the write does.
     written_from: Option<usize>,
@@ -266,6 +270,12 @@ pub struct Elaborator<'u> {
     computed_locks: bool,
     /// Whether threads other than `main` create threads.
     descendants: bool,
+    /// Whether some key for thread-specific data has a destructor.
+    destructors: bool,
+    /// The uses of futexes.
+    futexes: builtins::Futexes,
+    /// For each thread that waits for a futex, the variables about its sleep, by name.
+    asleep: FxHashMap<(ThreadNumber, &'static str), ObjectId>,
     done: Vec<Writer>,
     phase: Phase,
     /// The objects that `main` has written at translation time since its buffer was last drained.
@@ -318,6 +328,9 @@ impl<'u> Elaborator<'u> {
             outlived: false,
             computed_locks: false,
             descendants: false,
+            destructors: false,
+            futexes: builtins::Futexes::default(),
+            asleep: FxHashMap::default(),
             done: Vec::new(),
             unwritten: Vec::new(),
             ran_with: 0,
