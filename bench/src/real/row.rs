@@ -36,7 +36,7 @@ pub enum Outcome {
         /// A violated property, and the error or fault at the end of its execution; `None` if all properties hold. A confirmed violation is
         /// preferred.
         violated: Option<String>,
-        /// Whether the violation was confirmed or, if there is none, whether all proofs were.
+        /// Whether the violation was confirmed or, if there is none, whether all proofs were confirmed.
         checked: bool,
     },
     /// No property is violated, and some property is neither proved nor refuted, for this reason.
@@ -47,7 +47,7 @@ pub enum Outcome {
 
 /// A row with its outcome.
 pub struct Ran {
-    /// The row.
+    /// The row of the list.
     pub row: Row,
     /// The outcome of the run.
     pub outcome: Outcome,

@@ -18,7 +18,7 @@ use super::layout::{Growth, Layout};
 /// A step from a packed state, as a `Sink` receives it together with the successor.
 #[derive(Clone, Copy)]
 pub struct Step<'a> {
-    /// The index of the thread; for a flush, of the thread whose buffer it is.
+    /// The index of the thread; for a flush, of the thread whose buffer is flushed.
     pub thread: u32,
     /// What the thread or its buffer does.
     pub kind: StepKind<'a>,
@@ -93,9 +93,9 @@ enum Flow {
     Limit(Limit),
 }
 
-/// Computes the successors of packed states. It is reused for many states, so that expansion does not allocate.
+/// Computes the successors of packed states. One expander is used for many states, so that expansion does not allocate.
 pub struct Expander<'c> {
-    /// The compiled program.
+    /// The compiled program whose steps are computed.
     pub code: &'c Code,
     /// The values tried for an unbounded `*`.
     pub samples: &'c [i64],
@@ -126,8 +126,8 @@ impl<'c> Expander<'c> {
         }
     }
 
-    /// Passes all successors of `state` to the sink. If it returns [`Growth`], some successors may be missing, and the state must be expanded again
-    /// in a wider layout.
+    /// Passes all successors of `state` to the sink. If the result is a [`Growth`], some successors may be missing, and the state must be expanded
+    /// again in a wider layout.
     pub fn expand<S: Sink>(
         &mut self,
         layout: &Layout,

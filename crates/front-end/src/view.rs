@@ -18,7 +18,7 @@ pub struct View {
 pub struct Shown {
     /// The name in herd's notation: `0:rax`, `[x]`.
     pub name: String,
-    /// The register or memory cell of the program that holds its value.
+    /// The register or memory cell of the program that holds the shown value.
     pub place: ShownPlace,
     /// The number of low bits that are shown.
     pub bits: u32,

@@ -21,7 +21,7 @@ use crate::fixes::Fixes;
 pub struct Answers {
     /// The program that the results are about.
     pub program: Program,
-    /// The memory models under which the program was last examined; empty before that.
+    /// The memory models under which the program was last examined; empty if it has not been examined.
     pub models: Vec<MemoryModel>,
     /// Whether verdicts are still to come.
     pub checking: bool,

@@ -81,7 +81,7 @@ impl<'a> Step<'a> {
             Access::Write { cell, .. } => matches!(self.source.role(*cell), Some(Role::Start(_))),
             _ => false,
         };
-        // Steps of a thread before and after its function have the position of the call that creates it, which another thread makes.
+        // The steps that a thread takes before and after its start function have a misleading position: the call by which another thread creates it.
         let own = self.source.facts.threads.iter().find(|start| start.thread == self.thread().name);
         let is_outside = |span: Span| {
             own.is_some_and(|start| start.creator.is_some() && start.span == span)
@@ -150,7 +150,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Whether reports leave the step out: the translation added it, and there is nothing to say about it.
+    /// Whether reports leave the step out: the translation added it, and its description is empty.
     pub fn is_hidden(&self) -> bool {
         self.source.hides() && self.words().is_empty()
     }
@@ -318,7 +318,7 @@ fn fault_in_words(program: &Program, fault: Fault) -> String {
     }
 }
 
-/// The memory cell of an access.
+/// The memory cell that an access reads or writes; `None` for a fault.
 pub fn cell_of(access: &Access) -> Option<u32> {
     match *access {
         Access::Read { cell, .. } | Access::Write { cell, .. } => Some(cell),

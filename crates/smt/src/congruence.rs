@@ -39,7 +39,7 @@ impl Solved {
     }
 }
 
-/// Maximum number of variables of a system: the table of directions is quadratic in it.
+/// Maximum number of variables of a system: the size of the table of directions is quadratic in this number.
 const MOST_VARIABLES: usize = 300;
 
 /// Factors such that the sum of the equations `linear = 0` weighted by them has no integer solution. Then the system of equations has none either.

@@ -80,7 +80,7 @@ struct Site {
     parent: usize,
     /// The constants that its values are compared with.
     constants: BTreeSet<i64>,
-    /// Whether one of these comparisons is by order.
+    /// Whether a comparison with one of these constants is by order, not by `==` or `!=`.
     ordered: bool,
     /// Whether its values are compared with values of sites, by any comparison operator.
     mutual: bool,
@@ -88,7 +88,7 @@ struct Site {
     used: [bool; 2],
 }
 
-/// The flow analysis.
+/// The state of the flow analysis.
 struct Flow<'a> {
     program: &'a Program,
     sites: Vec<Site>,

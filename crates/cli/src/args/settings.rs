@@ -20,7 +20,7 @@ use crate::{memory, stop};
 
 /// A command whose options are in the table.
 pub trait Of {
-    /// The command.
+    /// The command whose rows in the table of options these arguments are made from.
     const COMMAND: Command;
 }
 

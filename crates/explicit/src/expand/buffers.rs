@@ -154,7 +154,7 @@ impl Expander<'_> {
         sink.take(step, &self.next);
     }
 
-    /// Rule (LS) for an abstract buffer.
+    /// Rule (LS) for an abstract buffer: a store enters the buffer.
     fn abstract_store(
         &mut self,
         abstraction: Abstraction,
@@ -175,7 +175,7 @@ impl Expander<'_> {
         Ok(Flow::Done)
     }
 
-    /// Rule (WM) for an abstract buffer.
+    /// Rule (WM) for an abstract buffer: every flush that the abstraction allows.
     fn abstract_flushes<S: Sink>(
         &mut self,
         abstraction: Abstraction,

@@ -41,7 +41,7 @@ pub struct ContextControl {
 /// The name of a step, unique among the steps of a control state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextStepName {
-    /// The active thread.
+    /// The thread that is active before the step.
     pub thread: ThreadId,
     /// The action of the step.
     pub what: Move,

@@ -40,7 +40,7 @@ pub enum Phase {
 /// The name of a step, unique among the steps of a control state.
 #[derive(Clone, Copy, Debug)]
 pub struct RelevantStepName {
-    /// The active thread.
+    /// The thread that is active before the step.
     pub thread: ThreadId,
     /// The action of the step.
     pub what: Move,

@@ -17,7 +17,8 @@ use super::super::{Elaborator, Phase, Result};
 const BALANCE: &str = "begin and end each section once on every way through the function";
 
 impl Elaborator<'_> {
-    /// Whether a function is atomic because of its name, a convention of SV-COMP, and is not called inside an atomic section.
+    /// Whether a call of this function starts an atomic section: by a convention of SV-COMP, the name says so, unless the call is already in such a
+    /// section.
     pub(in super::super) fn indivisible(&self, name: &str) -> bool {
         name.starts_with("__VERIFIER_atomic_") && self.writer.env.section == Section::Outside
     }
