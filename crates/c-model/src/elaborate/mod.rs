@@ -32,9 +32,7 @@ use std::cell::Cell;
 use env::Env;
 use facts::Uses;
 use fencewright_c::typed::tree::{FunctionId, GlobalId, Type, Unit};
-use fencewright_code::core::{
-    Core, NodeId, Object, ObjectId, RegisterInfo, Stmt, StmtKind, Thread, ThreadNumber, Value,
-};
+use fencewright_code::core::{Core, NodeId, Object, ObjectId, Stmt, StmtKind, ThreadNumber, Value};
 use fencewright_code::nodes::{Clash, Nodes};
 use fencewright_code::numbers::Operand;
 use fencewright_code::reuse::Reuse;
@@ -472,36 +470,5 @@ impl<'u> Elaborator<'u> {
         self.finish_threads()?;
         let core = self.core();
         Ok(Finished { core, nodes: self.nodes, dispatches: self.dispatches, sizes: self.sizes })
-    }
-
-    /// Moves the core code of the elaborated threads out of the elaborator.
-    fn core(&mut self) -> Core {
-        let mut threads = Vec::new();
-        for mut writer in std::mem::take(&mut self.done) {
-            let registers = writer.registers.iter().map(|state| RegisterInfo {
-                name: state.name.to_string(),
-                initial: None,
-                points: state.points,
-                about: state.about,
-            });
-            threads.push(Thread {
-                name: self.thread_name(writer.number),
-                registers: registers.collect(),
-                code: writer.blocks.pop().unwrap_or_default(),
-                span: writer.span,
-                late: self.is_late(writer.number),
-                function: self.function_of(writer.number),
-                creator: self.instances[writer.number.0 as usize].state.creator(),
-                started: self.instances[writer.number.0 as usize].state.started(),
-            });
-        }
-        Core {
-            objects: std::mem::take(&mut self.objects),
-            threads,
-            compared: std::mem::take(&mut self.compared),
-            functions: self.unit.functions.iter().map(|function| function.name.to_string()).collect(),
-            calls: std::mem::take(&mut self.calls),
-            warnings: std::mem::take(&mut self.warnings),
-        }
     }
 }

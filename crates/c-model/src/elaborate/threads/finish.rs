@@ -1,7 +1,9 @@
 //! The code for starts and ends of threads. It is emitted after all threads have been elaborated, because only then is known which threads are
 //! joined.
 
-use fencewright_code::core::{Access, Label, ObjectId, Register, Stmt, StmtKind, ThreadNumber, Value};
+use fencewright_code::core::{
+    Access, Core, Label, ObjectId, Register, RegisterInfo, Stmt, StmtKind, Thread, ThreadNumber, Value,
+};
 use fencewright_program::{BinaryOp, Span};
 
 use super::super::{Elaborator, RegisterState, Result, Writer};
@@ -24,6 +26,37 @@ impl Elaborator<'_> {
     pub(in super::super) fn function_of(&self, number: ThreadNumber) -> String {
         let function = self.instances[number.0 as usize].start.function;
         self.unit.functions[function.index()].name.to_string()
+    }
+
+    /// Moves the core code of the elaborated threads out of the elaborator.
+    pub(in super::super) fn core(&mut self) -> Core {
+        let mut threads = Vec::new();
+        for mut writer in std::mem::take(&mut self.done) {
+            let registers = writer.registers.iter().map(|state| RegisterInfo {
+                name: state.name.to_string(),
+                initial: None,
+                points: state.points,
+                about: state.about,
+            });
+            threads.push(Thread {
+                name: self.thread_name(writer.number),
+                registers: registers.collect(),
+                code: writer.blocks.pop().unwrap_or_default(),
+                span: writer.span,
+                late: self.is_late(writer.number),
+                function: self.function_of(writer.number),
+                creator: self.instances[writer.number.0 as usize].state.creator(),
+                started: self.instances[writer.number.0 as usize].state.started(),
+            });
+        }
+        Core {
+            objects: std::mem::take(&mut self.objects),
+            threads,
+            compared: std::mem::take(&mut self.compared),
+            functions: self.unit.functions.iter().map(|function| function.name.to_string()).collect(),
+            calls: std::mem::take(&mut self.calls),
+            warnings: std::mem::take(&mut self.warnings),
+        }
     }
 
     /// Emits the starts and ends of all threads.
