@@ -40,15 +40,11 @@ const WAITS_WITHOUT: &str = "a thread waits for a condition variable with a mute
 const STATE: u32 = 1;
 /// The state in which some thread waits that will never be woken.
 const ABANDONED: i128 = 1;
-<<<<<<< HEAD
 /// `EAGAIN`.
 const AGAIN: i128 = 11;
-/// `EINVAL`: the result of initialising a barrier for no threads, and the error number of a semaphore with too great a value.
-const INVALID: i128 = 22;
-=======
-/// `EINVAL`: the result of initialising a barrier for no threads, or of allocating with an invalid alignment.
+/// `EINVAL`: the result of initialising a barrier for no threads, or of allocating with an invalid alignment, and the error number of a semaphore with
+/// too great a value.
 pub(super) const INVALID: i128 = 22;
->>>>>>> 064d90233a0d9220d54e62894ffd899de2c37a24
 
 /// The operation of a function in this family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
