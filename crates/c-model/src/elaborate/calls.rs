@@ -58,14 +58,7 @@ impl Elaborator<'_> {
             }
             Callee::Function(function) => {
                 let arguments = self.arguments(arguments)?;
-                let unit = self.unit;
-                if self.indivisible(&unit.functions[function.index()].name) {
-                    self.section(true, call.span)?;
-                    let outcome = self.inlined(*function, arguments, call.span)?;
-                    self.section(false, call.span)?;
-                    return Ok(outcome);
-                }
-                self.inlined(*function, arguments, call.span)
+                self.called(*function, arguments, call.span)
             }
             Callee::Pointer(pointer) => self.call_through(pointer, arguments, call),
         }
@@ -80,6 +73,23 @@ impl Elaborator<'_> {
             });
         }
         Ok(values)
+    }
+
+    /// A call of a function with a body, which is an atomic section if its name says so.
+    pub(super) fn called(
+        &mut self,
+        function: FunctionId,
+        arguments: Vec<Argument>,
+        span: Span,
+    ) -> Result<Outcome> {
+        let unit = self.unit;
+        if !self.indivisible(&unit.functions[function.index()].name) {
+            return self.inlined(function, arguments, span);
+        }
+        self.section(true, span)?;
+        let outcome = self.inlined(function, arguments, span)?;
+        self.section(false, span)?;
+        Ok(outcome)
     }
 
     /// Inlines the body of a function.
@@ -220,6 +230,7 @@ impl Elaborator<'_> {
             contexts: Vec::new(),
             scopes: vec![Vec::new()],
             arrays: Vec::new(),
+            cleanups: Vec::new(),
             passed: vec![if jumps { declared(&callee.body.statements) } else { Vec::new() }],
             around: if jumps { around_labels(callee) } else { FxHashMap::default() },
             repeated: Vec::new(),

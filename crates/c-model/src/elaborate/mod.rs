@@ -104,6 +104,10 @@ struct Premises {
     computed_locks: bool,
     /// Whether threads other than `main` create threads.
     descendants: bool,
+    /// Whether some key for thread-specific data has a destructor.
+    destructors: bool,
+    /// The uses of futexes.
+    futexes: builtins::Futexes,
     /// If set, the execution of `main` at translation time ends at its next write to memory once this number of threads exists, because the written
     /// object escapes later: under PSO, other threads could see its address before they see the written value.
     written_from: Option<usize>,
@@ -264,6 +268,12 @@ pub struct Elaborator<'u> {
     computed_locks: bool,
     /// Whether threads other than `main` create threads.
     descendants: bool,
+    /// Whether some key for thread-specific data has a destructor.
+    destructors: bool,
+    /// The uses of futexes.
+    futexes: builtins::Futexes,
+    /// For each thread that waits for a futex, the variables about its sleep, by name.
+    asleep: FxHashMap<(ThreadNumber, &'static str), ObjectId>,
     done: Vec<Writer>,
     phase: Phase,
     /// The objects that `main` has written at translation time since its buffer was last drained.
@@ -317,6 +327,9 @@ impl<'u> Elaborator<'u> {
             outlived: false,
             computed_locks: false,
             descendants: false,
+            destructors: false,
+            futexes: builtins::Futexes::default(),
+            asleep: FxHashMap::default(),
             done: Vec::new(),
             unwritten: Vec::new(),
             ran_with: 0,

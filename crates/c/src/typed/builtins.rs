@@ -194,6 +194,10 @@ const TABLE: &[(&[&str], &str)] = &[
     (&["__VERIFIER_atomic_begin", "__VERIFIER_atomic_end"], "void ()"),
     (&["__VERIFIER_loop_begin", "__VERIFIER_loop_end", "__VERIFIER_spin_start"], "void ()"),
     (&["__VERIFIER_spin_end", "__VERIFIER_loop_bound"], "void (any)"),
+    // ESBMC.
+    (&["__ESBMC_assume", "__ESBMC_cover"], "void (any)"),
+    (&["__ESBMC_assert"], "void (any, ...)"),
+    (&["__ESBMC_atomic_begin", "__ESBMC_atomic_end", "__ESBMC_yield"], "void ()"),
     // CBMC.
     (&["__CPROVER_assume"], "void (any)"),
     (&["__CPROVER_assert"], "void (any, ...)"),
