@@ -75,7 +75,7 @@ pub struct Record {
     pub span: Span,
 }
 
-/// Attributes that affect the layout.
+/// Attributes that affect the layout, or what a name stands for.
 #[derive(Clone, Debug, Default)]
 pub struct Attributes {
     /// Whether there is no padding: `__attribute__((packed))`.
@@ -84,6 +84,8 @@ pub struct Attributes {
     pub aligned: Vec<Rc<Alignment>>,
     /// The type that `mode` or `vector_size` substitutes for the written one, if any.
     pub mode: Option<Mode>,
+    /// Whether what is declared is another name for something else: `alias`, `weakref`.
+    pub alias: bool,
 }
 
 /// A type given by an attribute.
@@ -394,6 +396,8 @@ pub struct Assembly {
     pub text: String,
     /// Whether it is `asm goto`.
     pub jumps: bool,
+    /// Whether it is `volatile`, as it also is without outputs. Otherwise a compiler may remove it if its outputs are not used.
+    pub volatile: bool,
     /// Outputs: the constraint and the operand.
     pub outputs: Vec<(String, Expr)>,
     /// Inputs: the constraint and the operand.

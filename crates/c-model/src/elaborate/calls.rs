@@ -148,7 +148,7 @@ impl Elaborator<'_> {
     /// Whether a call is inlined. If it is nested too deeply in calls of the same function, the model ends here instead.
     ///
     /// A call counts only if it depends on conditions whose values are unknown: where all of them are known, the depth of the calls follows from
-    /// constants.
+    /// constants. Inside a call that counts, all calls count: a known condition may mean that the ranges of values exclude the end of the recursion.
     fn goes_deeper(&mut self, function: FunctionId, span: Span) -> Result<bool> {
         // A thread that runs `main` would create threads that run `main`, without end.
         if self.thread() != ThreadNumber(0)
@@ -180,7 +180,8 @@ impl Elaborator<'_> {
     fn unknown_depth(&self, function: FunctionId) -> Option<usize> {
         let Writer { frames, branches, loops, pending, .. } = &self.writer;
         let caller = frames.iter().rev().find(|frame| frame.function == function)?;
-        let is_certain = *branches == caller.branches
+        let is_certain = caller.unknown_depth == 1
+            && *branches == caller.branches
             && *loops == caller.loops
             && pending.range(caller.level..).next().is_none();
         Some(caller.unknown_depth + usize::from(!is_certain))

@@ -289,6 +289,8 @@ pub struct Assembly {
     pub text: String,
     /// Whether it is `asm goto`.
     pub jumps: bool,
+    /// Whether it is `volatile`, as it also is without outputs. Otherwise a compiler may remove it if its outputs are not used.
+    pub volatile: bool,
     /// Outputs: the constraint and the place.
     pub outputs: Vec<(Constraint, Place)>,
     /// Inputs: the constraint and the operand.
