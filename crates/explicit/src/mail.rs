@@ -67,7 +67,7 @@ pub fn owner(layout: &Layout, state: &[u64], workers: usize) -> usize {
 
 /// Distributes successors to the batches of their owners.
 pub struct Sorter<'w, 'c> {
-    /// The compiled program.
+    /// The compiled program that is explored.
     pub code: &'c Code,
     /// The layout of the expanded state and of its successors.
     pub layout: &'w Layout,

@@ -26,7 +26,7 @@ use fencewright_memory::{BufferMachine, Buffers, Cell, CellId, Cells};
 use fencewright_program::{Action, BinaryOp, Expr, Op, Program, RegisterId, Thread, ThreadId};
 use fencewright_reduce::{Queues, Reduced};
 
-/// If a predicate has more lifted versions than this, only those with one buffered place are made.
+/// Maximum number of lifted versions of a predicate. If there are more, only the versions with one buffered place are made.
 const MOST_VERSIONS: usize = 256;
 
 /// Lifts predicates about a program under SC to its reduced program.

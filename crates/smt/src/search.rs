@@ -37,7 +37,7 @@ enum Origin {
 struct Frame {
     origin: Origin,
     cases: Vec<Formula>,
-    /// The refuted cases.
+    /// The cases refuted so far, each as a branch of the proof.
     branches: Vec<Branch>,
     /// The first fact of the current case.
     first: Fact,
@@ -128,7 +128,7 @@ pub(crate) fn search<T: Theory>(
 }
 
 impl<T: Theory> Search<'_, T> {
-    /// Adds a formula to the facts; returns a refuting step if that is immediately contradictory.
+    /// Adds a formula to the facts. If the facts are then immediately contradictory, returns the refuting step.
     fn assume(&mut self, formula: &Formula) -> Result<Option<Step>, Reason> {
         let facts = conjuncts(formula);
         let first = self.next_fact;

@@ -65,7 +65,7 @@ enum Relation {
 /// A step, and the wakeup trees of the steps to be explored after it. A leaf stands for all executions that begin with the steps on the path to it.
 #[derive(Debug)]
 pub struct Tree {
-    /// The step.
+    /// The step at the root of the tree.
     pub branch: Branch,
     /// The subtrees, in the order of exploration.
     pub children: VecDeque<Tree>,
@@ -148,8 +148,8 @@ pub fn insert(trees: &mut VecDeque<Tree>, asleep: &[Branch], sequence: Sequence<
     added
 }
 
-/// Where the insertion goes on: the range of trees that starts with the first one whose step can come first, and the index of this step in the
-/// sequence, if it occurs there. `None` if the sequence becomes a new tree here.
+/// Where the insertion continues: the range of trees that starts with the first tree whose step can come first in the sequence, and the index of this
+/// step in the sequence, if it occurs there. `None` if the sequence becomes a new tree here.
 fn way_down(
     trees: &VecDeque<Tree>,
     asleep: &[&Branch],
@@ -173,8 +173,8 @@ fn way_down(
     None
 }
 
-/// Whether all executions that begin with a sequence have been explored from sleeping steps, or will be found by reversing the races of these
-/// explorations.
+/// Whether all executions that begin with a sequence were explored when one of the sleeping steps was taken, or will be found by reversing the races
+/// of the executions explored then.
 fn is_covered(asleep: &[&Branch], sequence: &Sequence<'_>) -> bool {
     asleep.iter().any(|branch| match branch.relation(sequence) {
         Relation::Initial(_) => true,

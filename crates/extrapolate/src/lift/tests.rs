@@ -107,7 +107,7 @@ fn as_many_predicates_as_in_the_paper() {
     let queue = "head <= tail, tail <= head + 2, consumer.consumed <= tail, consumer.consumed == head, \
                  producer.produced == tail, producer.produced <= head + 2, consumer.consumed <= producer.produced";
     assert_eq!(counts("array-queue", queue), (7, 15 - 7 - 1 + 4 + 7, 4 + 4 + 10));
-    // 15 -> 38/36. The predicates chosen here have one version about buffered values fewer than the paper's.
+    // 15 -> 38/36. The predicates chosen here give one additional predicate on buffered values fewer than those of the paper.
     let bakery = "choosing[0] == 0, choosing[1] == 0, number[0] == 0, number[1] == 0, number[0] <= number[1], \
                   p[0].mine == number[0], p[1].mine == number[1], p[0].mine <= number[1], p[1].mine < number[0], \
                   p[0].mine == 0, p[1].mine == 0, p[0].theirs == 0, p[1].theirs == 0, p[0].theirs == number[1], p[1].theirs == number[0]";

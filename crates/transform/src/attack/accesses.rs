@@ -200,7 +200,7 @@ struct Cone<'a, 'p> {
     accesses: &'a Accesses<'p>,
     touched: Vec<bool>,
     stored: Vec<bool>,
-    /// For loads and for stores: for each variable, whether the cone contains such an access that may denote any cell of the variable.
+    /// For loads and for stores: for each variable, whether the cone contains such an access whose address may denote any cell of the variable.
     whole: [Vec<bool>; 2],
     /// The worklist: (cell, false) for a cell that the cone accesses, (cell, true) for one that it stores to.
     work: Vec<(u32, bool)>,

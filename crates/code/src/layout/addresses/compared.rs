@@ -60,7 +60,7 @@ impl Resolver<'_> {
     }
 
     /// Ends the model where two pointers are compared if one of them may be a number in the range of addresses, or the result of `container_of` for a
-    /// member that is in no such structure.
+    /// member that is in no structure of the class.
     pub(super) fn with_odd(&mut self, class: usize, x: &Term, y: &Term, equality: bool) {
         let layout = self.layout;
         let of = &layout.classes[class];
