@@ -38,7 +38,7 @@ impl Writer<'_> {
     }
 
     fn narrow(&mut self) -> &'static str {
-        *self.random.pick(&["(signed char)", "(unsigned char)", "(short)", "(_Bool)"])
+        ["(signed char)", "(unsigned char)", "(short)", "(_Bool)"][self.random.below(4)]
     }
 
     fn leaf(&mut self) -> String {
