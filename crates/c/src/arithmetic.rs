@@ -111,7 +111,7 @@ pub fn binary(
         _ => (common.converted(a), common.converted(b)),
     };
     let exact = match op {
-        // Only a product of two unsigned numbers can exceed 128 bits, and then only its low bits matter.
+        // Operands have at most 64 bits, so only a product of two unsigned numbers can overflow `i128`, and then only its low bits matter.
         Multiply => x.wrapping_mul(y),
         Divide => x.checked_div(y).ok_or(Fault::Division)?,
         Remainder => {

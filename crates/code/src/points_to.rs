@@ -173,7 +173,8 @@ fn mark_strangers(kind: &StmtKind, has_containers: bool, nodes: &mut Nodes, poin
                 {
                     found.push((place.node, Strangers::number(address)));
                 }
-                // A pointer may come from `container_of` for null. Then some prefix of the path leads back to the member at address 0.
+                // The pointer may be `container_of` applied to null: minus the offset of a member, where the path to the member is a prefix of this
+                // path. Then the address is the offset of the whole path minus that of the prefix.
                 let starts = if has_containers { place.path.len() } else { 1 };
                 for start in 0..starts {
                     let before = nodes.offset(*node, place.least_path().take(start));

@@ -275,8 +275,8 @@ impl Code {
         self.threads.len() + 1
     }
 
-    /// The slots that are widened together with `slot`. For an array element: all elements of the array, because programs treat them alike. For a
-    /// register: the corresponding slots of all threads that may be permuted with its thread.
+    /// The slots that get more bits together with `slot` when a value does not fit. For an array element: all elements of the array, because
+    /// programs treat them alike. For a register: the corresponding slots of all threads that may be permuted with its thread.
     pub fn together(&self, slot: Slot) -> Vec<usize> {
         let after = self.arrays.partition_point(|range| range.start <= slot as usize);
         match after.checked_sub(1).map(|n| &self.arrays[n]) {

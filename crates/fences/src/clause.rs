@@ -30,8 +30,8 @@ use crate::labels::Labels;
 /// Maximum number of events replayed in the search for unnecessary events; in a long execution, the search therefore does not try every event.
 const MOST_REPLAYED: usize = 1 << 20;
 
-/// An execution with the same violation and shorter delays: every store reaches memory at the same time as before or earlier, and no event is added.
-/// If `stop` returns true, the search for unnecessary events ends early.
+/// An execution with the same violation and shorter delays: unnecessary events are removed as far as they are found, and every remaining store
+/// reaches memory no later than before. If `stop` returns true, the search for unnecessary events ends early.
 pub fn shortened(
     program: &Program,
     model: MemoryModel,

@@ -74,7 +74,7 @@ pub struct Repair {
 }
 
 impl Question {
-    /// The question about fences that make the properties of this question hold.
+    /// Asks which fences make the properties hold, under the memory model and within the limits of this question.
     pub fn repair(&self) -> Repair {
         let (question, options) = (self.clone(), Options::default());
         Repair { question, purpose: Purpose::Safety, no_overflow: None, options }

@@ -35,7 +35,7 @@ impl Fresh {
     }
 }
 
-/// The cases of a unary operator on a form; `Not` gives an unknown value here, because [`crate::linear`] handles it.
+/// The cases of a unary operator on a form. [`crate::linear`] handles `Not` itself; here the `Not` of a non-constant form has an unknown value.
 pub fn unary(op: UnaryOp, x: &Linear, fresh: &mut Fresh) -> Vec<Case> {
     let cases = match op {
         _ if x.terms.is_empty() => op.apply(x.constant).ok().map(|value| certain(Linear::constant(value))),
@@ -56,7 +56,8 @@ pub fn unary(op: UnaryOp, x: &Linear, fresh: &mut Fresh) -> Vec<Case> {
     cases.unwrap_or_else(unknown)
 }
 
-/// The cases of a binary operator on forms; comparisons, `And` and `Or` give unknown values here, because [`crate::linear`] handles them.
+/// The cases of a binary operator on forms. [`crate::linear`] handles comparisons, `And` and `Or` itself; here they have unknown values for
+/// non-constant forms.
 pub fn binary(op: BinaryOp, a: &Linear, b: &Linear, fresh: &mut Fresh) -> Vec<Case> {
     use BinaryOp::*;
     let cases = match (op, constant(a), constant(b)) {

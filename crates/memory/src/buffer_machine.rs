@@ -461,7 +461,8 @@ fn within(bounds: Bounds, cell: CellId) -> Option<Command> {
     bounds.condition(&Expr::Leaf(cell)).map(Command::Assume)
 }
 
-/// Folds constants, also where one operand alone decides a conjunction or disjunction.
+/// Folds constants. A conjunction or disjunction is also folded if its left operand decides it, and a conjunction with 0 on the right if its left
+/// operand cannot fault.
 fn simplified(e: Expr<CellId>) -> Expr<CellId> {
     match e {
         Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {

@@ -106,7 +106,8 @@ impl Elaborator<'_> {
         self.dispatches.iter().any(|dispatch| dispatch.assumed.is_none())
     }
 
-    /// The targets to assume in the next attempt, after this one has left out calls.
+    /// The targets of calls through pointers that the next attempt assumes: those assumed so far, and those found in the code of this attempt, which
+    /// has left out calls because their targets were unknown.
     pub(super) fn targets_so_far(mut self) -> Targets {
         let mut targets = std::mem::take(&mut self.premises.targets);
         let core = self.core();

@@ -99,7 +99,8 @@ impl Elaborator<'_> {
         self.globals.insert((global, thread), object);
         self.reach[object.0 as usize].global = Some(global).filter(|_| thread.is_none());
         if self.repeated() {
-            // The code before this point does not access the variable, but an earlier iteration of a loop may have written it.
+            // No code before this point accesses the variable, but an earlier iteration of an enclosing loop may have written it, so its contents are
+            // not known to be the initial ones.
             self.writer.env.objects.remove(&object);
         }
         if let Some(initial) = &variable.initial {

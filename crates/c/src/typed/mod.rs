@@ -81,7 +81,7 @@ struct Typer<'a> {
     functions: Vec<Option<Function>>,
     globals: Vec<Variable>,
     function_names: FxHashMap<Rc<str>, GlobalId>,
-    /// Number of string literals and function names so far.
+    /// Number of static variables made so far for string literals and for `__func__`; the next one gets this number in its name.
     literals: usize,
     /// The variables that the program may change after their initialisation.
     changes: Changes,

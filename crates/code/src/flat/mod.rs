@@ -480,7 +480,7 @@ pub struct Array {
 pub enum Mark {
     /// 1 if this thread has freed the object and only this thread may allocate it again.
     Freed,
-    /// The parity of how often this thread has passed the object to other threads or taken it from them. The object is free if the parities of all
-    /// threads sum to an odd number.
+    /// The parity of the number of transfers of the object by this thread. A transfer is a `free` that lets other threads allocate the object, or an
+    /// allocation that returns the object after such a `free`. The object is free if the parities of all threads sum to an odd number.
     Passed,
 }

@@ -287,7 +287,7 @@ impl Agents {
         self.threads + self.buffers.len()
     }
 
-    /// The thread whose buffer this agent flushes, and under PSO the cell; `None` if the agent is a program.
+    /// The thread whose buffer this agent flushes, and under PSO the cell; `None` if the agent executes the code of a thread.
     pub fn buffer(&self, agent: usize) -> Option<(u32, Option<u32>)> {
         agent.checked_sub(self.threads).map(|n| self.buffers[n])
     }

@@ -167,8 +167,8 @@ fn fences_between_stores_are_seen_on_every_path() {
     }
 }
 
-/// Comparisons are made on request, predicates on epochs are made if there are store fences, and the parts of a cube about buffered values can be
-/// dropped (s. 6.3).
+/// Under PSO: `comparisons` compares each buffered value with later ones and with memory, `generic` has predicates on epochs if there are store
+/// fences, and `unbuffered` drops the parts of a cube that mention buffered values (EXTRA13 s. 6.3).
 #[test]
 fn comparisons_epochs_and_what_is_left_out() {
     let program = program(

@@ -169,8 +169,8 @@ impl<'p> Accesses<'p> {
         accesses
     }
 
-    /// For each cell, whether the cone of a load of the cells `loaded` may access it. For triangular races: true for all cells if another thread may
-    /// store to a loaded cell, and otherwise false for all.
+    /// For each cell, whether the cone of a load of the cells `loaded` may access it: the load, or accesses of other threads that may happen after it
+    /// ([`Cone`]). False for all cells if no other thread may store to a loaded cell; otherwise, for triangular races, true for all cells.
     fn cone(&self, notion: Notion, attacker: ThreadId, loaded: &[Range<u32>]) -> Vec<bool> {
         let mut cone = Cone::new(self, attacker);
         loaded.iter().cloned().flatten().for_each(|cell| cone.touch(cell, false));
