@@ -161,7 +161,7 @@ impl Elaborator<'_> {
     /// Whether a call is inlined. If calls of this function are nested too deeply, the model ends here instead.
     ///
     /// A nested call counts only if it depends on a condition whose value is unknown. If all conditions are known, constants bound the depth of the
-    /// calls.
+    /// calls. Inside a call that counts, all calls count: a condition may be known because the ranges of values exclude the end of the recursion.
     fn goes_deeper(&mut self, function: FunctionId, span: Span) -> Result<bool> {
         // A thread that called `main` would create threads that call `main`, and so on without end.
         if self.thread() != ThreadNumber(0)
@@ -193,7 +193,8 @@ impl Elaborator<'_> {
     fn unknown_depth(&self, function: FunctionId) -> Option<usize> {
         let Writer { frames, branches, loops, pending, .. } = &self.writer;
         let caller = frames.iter().rev().find(|frame| frame.function == function)?;
-        let is_certain = *branches == caller.branches
+        let is_certain = caller.unknown_depth == 1
+            && *branches == caller.branches
             && *loops == caller.loops
             && pending.range(caller.level..).next().is_none();
         Some(caller.unknown_depth + usize::from(!is_certain))
