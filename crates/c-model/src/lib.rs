@@ -8,6 +8,7 @@ pub mod elaborate;
 pub mod export;
 mod files;
 mod front_end;
+mod orders;
 mod parts;
 mod sites;
 mod steps;
@@ -16,6 +17,7 @@ use std::cell::Cell;
 
 use elaborate::Replaced;
 use fencewright_c::headers::PREDEFINED;
+use fencewright_c::preprocess::Preprocessed;
 use fencewright_c::typed::tree::Unit;
 use fencewright_c::{Error, parser, preprocess, typed};
 use fencewright_code::pipeline::{self, Translated};
@@ -30,19 +32,26 @@ pub use front_end::C;
 /// Reads a C program and translates it to the syntax tree of `.fw`.
 pub fn c(input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     let (stop, options) = (input.stop, input.options);
+    let (text, replaced) = preprocessed(input)?;
+    let unit = parser::parse_unless(&text, &|| stop.now()).map_err(diagnostics)?;
+    let sites = Some(sites::sites(&unit, &text.names, &input.sources, stop));
+    let warnings = text.warnings.iter().cloned().map(diagnostic).collect();
+    let typed = typed::typed_unless(&text, &unit, &|| stop.now()).map_err(diagnostics)?;
+    let facts = Facts { steps: steps::steps(&unit, stop), ..Facts::default() };
+    let parsed = Parsed { sites, warnings, facts, ..Parsed::default() };
+    translated(typed, &options.c, replaced, &input.sources, parsed, stop)
+}
+
+/// Preprocesses the main file and the stubs.
+fn preprocessed(input: &mut Input<'_>) -> Result<(Preprocessed, Replaced), Vec<Diagnostic>> {
+    let (stop, options) = (input.stop, input.options);
     let predefined = PREDEFINED.into_iter().map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
     let macros: Vec<_> = predefined.chain(options.defines.iter().cloned()).collect();
     let mut files = InputFiles::new(input);
     files.compile(None);
     let replaced = Replaced::new(&options.c, files.read_stubs().map_err(|error| vec![error])?)?;
     let text = preprocess::preprocess(&mut files, &macros, &|| stop.now()).map_err(diagnostics)?;
-    let unit = parser::parse_unless(&text, &|| stop.now()).map_err(diagnostics)?;
-    let sites = Some(sites::sites(&unit, &input.sources, stop));
-    let warnings = text.warnings.iter().cloned().map(diagnostic).collect();
-    let typed = typed::typed_unless(&text, &unit, &|| stop.now()).map_err(diagnostics)?;
-    let facts = Facts { steps: steps::steps(&unit, stop), ..Facts::default() };
-    let parsed = Parsed { sites, warnings, facts, ..Parsed::default() };
-    translated(typed, &options.c, replaced, &input.sources, parsed, stop)
+    Ok((text, replaced))
 }
 
 /// Translates a typed program. Adds the resulting syntax tree, its inlined calls, the facts and the warnings to `parsed`.

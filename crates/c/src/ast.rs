@@ -41,6 +41,8 @@ pub struct Function {
     pub name: Name,
     /// The return type and the parameters.
     pub ty: Rc<FunctionType>,
+    /// Whether it is declared `inline`.
+    pub inline: bool,
     /// Enumerators declared in the return type or in the parameter types.
     pub enumerators: Vec<Enumerator>,
     /// The statements in braces after the declarator.
@@ -86,6 +88,8 @@ pub struct Storage {
     pub external: bool,
     /// `_Thread_local` or `__thread`.
     pub thread_local: bool,
+    /// `inline`.
+    pub inline: bool,
 }
 
 /// A declared name with its type and initialiser.

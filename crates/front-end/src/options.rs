@@ -40,6 +40,8 @@ pub struct COptions {
     pub stubs: Vec<String>,
     /// `--no-reuse`: allocations never reuse the address of a freed object.
     pub no_reuse: bool,
+    /// `--allow DIR`: directories outside of the program's own in which edits may change files.
+    pub allowed: Vec<String>,
     /// How loops that only wait are translated.
     pub spins: Spins,
     /// Whether a wait for a condition variable ends only when the variable is signalled. C also allows spurious wake-ups, which would hide a missing
@@ -132,6 +134,7 @@ impl Options {
             skip,
             stubs,
             no_reuse,
+            allowed,
             ..
         } = &self.c;
         [
@@ -146,6 +149,7 @@ impl Options {
             ("--skip", !skip.is_empty()),
             ("--stub", !stubs.is_empty()),
             ("--no-reuse", *no_reuse),
+            ("--allow", !allowed.is_empty()),
         ]
         .into_iter()
         .find_map(|(option, is_given)| is_given.then_some(option))

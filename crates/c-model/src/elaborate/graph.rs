@@ -239,12 +239,15 @@ impl Text {
 }
 
 /// A node of the typed tree.
-pub(super) enum Part<'a> {
+pub(crate) enum Part<'a> {
+    /// A statement.
     Statement(&'a Statement),
+    /// An expression.
     Expr(&'a Expr),
 }
 
-pub(super) fn walk_block(block: &Block, visit: &mut dyn FnMut(Part<'_>)) {
+/// Calls `visit` for all statements and expressions of a block, outer ones first.
+pub(crate) fn walk_block(block: &Block, visit: &mut dyn FnMut(Part<'_>)) {
     block.statements.iter().for_each(|statement| walk(statement, visit));
 }
 

@@ -31,6 +31,7 @@ mod writer;
 
 use std::cell::Cell;
 
+pub(crate) use builtins::{Form, form};
 use env::Env;
 use facts::Uses;
 use fencewright_c::typed::tree::{FunctionId, GlobalId, Type, Unit};
@@ -41,6 +42,7 @@ use fencewright_code::reuse::Reuse;
 use fencewright_program::{Call, CallId, Span};
 use fencewright_text::{Diagnostic, Stop};
 use graph::Graph;
+pub(crate) use graph::{Part, walk_block};
 pub use objects::{Spot, Target};
 pub use replaced::Replaced;
 use rustc_hash::FxHashMap;

@@ -33,6 +33,7 @@ impl Settings {
             skip: self.skip.clone(),
             stubs: self.stub.clone(),
             no_reuse: self.no_reuse,
+            allowed: self.allowed.clone(),
             ..COptions::default()
         };
         let defines = self.define.iter().map(|Define(name, value)| (name.clone(), value.clone())).collect();

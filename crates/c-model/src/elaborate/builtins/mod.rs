@@ -11,6 +11,7 @@ mod bits;
 mod cleanup;
 mod ending;
 mod fences;
+mod forms;
 mod futex;
 mod library;
 mod linux;
@@ -29,6 +30,7 @@ use fencewright_code::core::{Base, Location, StmtKind, Value};
 use fencewright_code::numbers::{self, Operand, Range};
 use fencewright_program::Span;
 
+pub(crate) use forms::{Form, form};
 pub(super) use futex::Futexes;
 pub(super) use locks::Holder;
 
