@@ -225,6 +225,8 @@ pub struct Assembly {
     pub text: String,
     /// Whether the statement is `asm goto`, which may jump to labels of the function.
     pub jumps: bool,
+    /// Whether it is `volatile`. A statement without outputs always is. A compiler may remove any other one if its outputs are not used.
+    pub volatile: bool,
     /// Outputs: the constraint and the operand.
     pub outputs: Vec<(String, Expr)>,
     /// Inputs: the constraint and the operand.

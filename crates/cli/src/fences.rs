@@ -214,6 +214,7 @@ impl Work<'_> {
             out.print(&fences::json(source, question, &found, edited));
         } else if !args.settings.diff {
             out.print(&fences::text(source, question, &found, !args.settings.quiet, out.style));
+            out.print(&remarks::assumed(source));
             if !args.settings.quiet {
                 out.print(&remarks::meaning(source));
             }
@@ -221,7 +222,7 @@ impl Work<'_> {
             out.print(diff);
         } else {
             let verdict = fences::text(source, question, &found, false, Style::default());
-            write_error(&format!("fencewright: {verdict}"));
+            write_error(&format!("fencewright: {verdict}{}", remarks::assumed(source)));
         }
         if let Some(failed) = failed {
             complain(loaded.sources.name(), &escape(&failed.why));

@@ -201,6 +201,13 @@ pub fn load_originals(
     Ok((program, Originals { main: (path.to_owned(), main), included: included.into_inner() }))
 }
 
+/// Prints the assumptions about functions that are part of a translated program.
+pub fn tell_assumed(loaded: &Loaded) {
+    for assumed in &loaded.facts.assumed {
+        complain(loaded.sources.name(), &format!("assumed: {}", escape(&assumed.to_string())));
+    }
+}
+
 /// Prints the notes and warnings about a program.
 pub fn tell_notes(loaded: &Loaded) {
     for note in &loaded.notes {

@@ -32,6 +32,12 @@ pub struct COptions {
     pub heap: Option<u32>,
     /// `--recursion N`: maximum number of nested calls of a function that calls itself; `None` for the default of the translation.
     pub recursion: Option<u32>,
+    /// `--havoc NAME`: functions whose calls return any value and write nothing.
+    pub havoc: Vec<String>,
+    /// `--skip NAME`: functions whose calls do nothing and return zero.
+    pub skip: Vec<String>,
+    /// `--stub FILE`: files with definitions that are read after the program.
+    pub stubs: Vec<String>,
     /// `--no-reuse`: allocations never reuse the address of a freed object.
     pub no_reuse: bool,
     /// `--allow DIR`: directories outside of the program's own in which edits may change files.
@@ -124,6 +130,9 @@ impl Options {
             compilations,
             heap,
             recursion,
+            havoc,
+            skip,
+            stubs,
             no_reuse,
             allowed,
             ..
@@ -136,6 +145,9 @@ impl Options {
             ("-p", !compilations.is_empty()),
             ("--heap", heap.is_some()),
             ("--recursion", recursion.is_some()),
+            ("--havoc", !havoc.is_empty()),
+            ("--skip", !skip.is_empty()),
+            ("--stub", !stubs.is_empty()),
             ("--no-reuse", *no_reuse),
             ("--allow", !allowed.is_empty()),
         ]

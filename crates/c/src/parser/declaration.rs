@@ -141,6 +141,10 @@ impl Parser<'_> {
             self.skip_assembly_name()?;
             self.skip_attributes()?;
             ty = self.with_mode(ty);
+            if self.attributes.alias && !matches!(ty.kind, TypeKind::Function(_)) {
+                let help = "use one name for the variable";
+                return Err(Error::new(name.span, "variables that are aliases are not supported").help(help));
+            }
             let meaning = match specifiers.typedef {
                 true => {
                     self.deep_enough(self.type_depth)?;

@@ -132,6 +132,9 @@ options! {
         folders: many String, "-I", "DIR", "", READ_OR_SERVE, &[], "C: look for included files in this folder too, may be repeated";
         heap: maybe Count<1, 1000>, "--heap", "N", "", READ_OR_SERVE, &[], "C: how many objects a malloc in a loop may allocate (4 by default); if an execution needs more, the verdict is `unknown`";
         recursion: maybe Count<1, 64>, "--recursion", "N", "", READ_OR_SERVE, &[], "C: how many calls of a function that calls itself may be nested (8 by default); if an execution needs more, the verdict is `unknown`", "A depth that follows from constants is not limited by it. If the program becomes too large with 8, then 4, 2 and 1 are tried.";
+        havoc: many String, "--havoc", "NAME", "", READ_OR_SERVE, &[], "C: every call of this function returns any value of its type and writes nothing, may be repeated", "It may have a body, which is then ignored. A function that returns a pointer needs --stub. What was assumed is part of the answer; see [c.md](c.md#functions-without-a-body).";
+        skip: many String, "--skip", "NAME", "", READ_OR_SERVE, &[], "C: every call of this function does nothing and returns zero, may be repeated", "It may have a body, which is then ignored. Zero is null for pointers, and all members are zero for structures. What was assumed is part of the answer.";
+        stub: many String, "--stub", "FILE", "", READ_OR_SERVE, &[], "C: read this file as if it was included at the end of the program, for the bodies of functions that have none, may be repeated", "Which of its functions were used is part of the answer.";
         no_reuse: flag bool, "--no-reuse", "", "", READ, &[], "C: malloc never returns an object that was freed, so that comparisons with old pointers are not all tried";
     }
     Output {
