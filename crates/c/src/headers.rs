@@ -2,7 +2,7 @@
 //! a program recognises most functions by name, and a few have a body here.
 
 /// The headers by name; some merely include another one.
-pub const HEADERS: [(&str, &str); 62] = [
+pub const HEADERS: [(&str, &str); 65] = [
     ("alloca.h", "#include <stdlib.h>\n"),
     ("asm/atomic.h", "#include <linux/atomic.h>\n"),
     ("asm/barrier.h", "#include <linux/compiler.h>\n"),
@@ -31,10 +31,13 @@ pub const HEADERS: [(&str, &str); 62] = [
     ("linux/kernel.h", "#include <linux/compiler.h>\n"),
     ("linux/list.h", include_str!("headers/linux/list.h")),
     ("linux/mutex.h", include_str!("headers/linux/mutex.h")),
-    ("linux/rcupdate.h", "#include <linux/compiler.h>\n"),
+    ("linux/preempt.h", "#include <linux/compiler.h>\n"),
+    ("linux/rculist.h", include_str!("headers/linux/rculist.h")),
+    ("linux/rcupdate.h", include_str!("headers/linux/rcupdate.h")),
     ("linux/rwlock.h", "#include <linux/spinlock.h>\n"),
     ("linux/sched.h", "#include <linux/compiler.h>\n"),
     ("linux/slab.h", include_str!("headers/linux/slab.h")),
+    ("linux/smp.h", "#include <linux/compiler.h>\n"),
     ("linux/spinlock.h", include_str!("headers/linux/spinlock.h")),
     ("linux/stddef.h", "#include <linux/types.h>\n"),
     ("linux/types.h", include_str!("headers/linux/types.h")),

@@ -114,6 +114,8 @@ struct Premises {
     targets: dispatch::Targets,
     /// Sizes that allocations may have.
     sizes: sizes::Sizes,
+    /// The threads that use RCU.
+    rcu: builtins::Users,
 }
 
 /// Numbers of accesses to shared memory.
@@ -256,6 +258,7 @@ pub struct Elaborator<'u> {
     shared: threads::Shared,
     /// For each known lock and each thread that takes it, the variable that records whether the thread holds it.
     held: FxHashMap<builtins::Holder, ObjectId>,
+    rcu: builtins::Rcu,
     /// The number of threads when a condition variable was destroyed, if one was.
     destroyed: Option<usize>,
     /// Whether condition variables may be used after one of them was destroyed, or while it is being destroyed.
@@ -312,6 +315,7 @@ impl<'u> Elaborator<'u> {
             instances: Vec::new(),
             shared: threads::Shared::default(),
             held: FxHashMap::default(),
+            rcu: builtins::Rcu::default(),
             destroyed: None,
             outlived: false,
             computed_locks: false,

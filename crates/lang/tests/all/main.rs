@@ -12,6 +12,7 @@ mod c_literals;
 mod c_memory;
 mod c_misuse;
 mod c_objects;
+mod c_rcu;
 mod c_reuse;
 mod c_soundness;
 mod edits;

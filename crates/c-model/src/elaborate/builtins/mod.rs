@@ -14,6 +14,7 @@ mod library;
 mod linux;
 mod locks;
 mod mutex_types;
+mod rcu;
 mod strings;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ use fencewright_code::numbers::{self, Operand, Range};
 use fencewright_program::Span;
 
 pub(super) use locks::Holder;
+pub(super) use rcu::{Rcu, Users};
 
 use super::objects::{Spot, Target};
 use super::{Elaborator, Result};
@@ -53,6 +55,7 @@ enum Named {
     Linux(linux::Operation),
     Fence(fences::Fence),
     Lock(locks::Operation),
+    Rcu(rcu::Operation),
     Waiting(waiting::Operation),
     Ending(ending::Operation),
     Library(library::Operation),
@@ -69,6 +72,7 @@ fn named(name: &str, arguments: &[Expr]) -> Option<Named> {
     atomic
         .or_else(|| fences::named(name).map(Named::Fence))
         .or_else(|| locks::named(name).map(Named::Lock))
+        .or_else(|| rcu::named(name).map(Named::Rcu))
         .or_else(|| waiting::named(name).map(Named::Waiting))
         .or_else(|| ending::named(name).map(Named::Ending))
         .or_else(|| library::named(name).map(Named::Library))
@@ -80,8 +84,9 @@ fn named(name: &str, arguments: &[Expr]) -> Option<Named> {
 fn advice(name: &str) -> Option<&'static str> {
     Some(match name {
         "reallocarray" => "call `realloc` with the product",
-        "synchronize_rcu" | "call_rcu" | "kfree_rcu" | "synchronize_srcu" => {
-            "grace periods are not modelled: leave out the reclamation, or write a model of it with reference counts"
+        "call_rcu" | "kfree_rcu" | "rcu_barrier" => "include <linux/rcupdate.h>, which models it",
+        "srcu_read_lock" | "srcu_read_unlock" | "synchronize_srcu" | "call_srcu" => {
+            "sleepable RCU is not modelled: if no two domains matter, use `rcu_read_lock` and `synchronize_rcu`"
         }
         "strcmp" | "strncmp" | "strcpy" | "strncpy" | "strlen" | "strcat" => {
             "include <string.h>, which models it"
@@ -113,6 +118,7 @@ impl Elaborator<'_> {
             Some(Named::Linux(operation)) => self.linux(operation, call),
             Some(Named::Fence(fence)) => self.called_fence(fence, call),
             Some(Named::Lock(operation)) => self.lock_operation(operation, call),
+            Some(Named::Rcu(operation)) => self.rcu(operation, call),
             Some(Named::Waiting(operation)) => self.waiting(operation, call),
             Some(Named::Ending(operation)) => self.ending(operation, call),
             Some(Named::Library(operation)) => self.library(operation, call),
