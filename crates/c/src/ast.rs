@@ -13,8 +13,12 @@ use crate::token::{ExpansionId, Symbol};
 pub struct Unit {
     /// Its declarations and function definitions, in order.
     pub items: Vec<Item>,
+    /// For each source file, the number of items up to its end.
+    pub ends: Vec<usize>,
     /// The structures and unions that it mentions.
     pub records: Vec<Record>,
+    /// Structures and unions with later definitions of them, by other source files.
+    pub again: Vec<(RecordId, RecordId)>,
     /// The number of enumerations that it mentions.
     pub enumerations: u32,
 }
@@ -35,6 +39,8 @@ pub struct Function {
     pub name: Name,
     /// The return type and the parameters.
     pub ty: Rc<FunctionType>,
+    /// Whether it is `static`.
+    pub fixed: bool,
     /// Enumerators declared in its type.
     pub enumerators: Vec<Enumerator>,
     /// The statements in braces after the declarator.

@@ -74,7 +74,7 @@ pub const HEADERS: [(&str, &str); 65] = [
 pub const OF_TOOLS: [&str; 3] = ["dat3m.h", "genmc.h", "lkmm.h"];
 
 /// The predefined macros, as in gcc on x86-64 under Linux.
-pub const PREDEFINED: [(&str, &str); 106] = [
+pub const PREDEFINED: [(&str, &str); 107] = [
     ("__STDC__", "1"),
     ("__STDC_VERSION__", "201112L"),
     ("__STDC_HOSTED__", "1"),
@@ -101,6 +101,7 @@ pub const PREDEFINED: [(&str, &str); 106] = [
     ("__ORDER_LITTLE_ENDIAN__", "1234"),
     ("__ORDER_BIG_ENDIAN__", "4321"),
     ("__BYTE_ORDER__", "1234"),
+    ("__LITTLE_ENDIAN__", "1"),
     ("__ATOMIC_RELAXED", "0"),
     ("__ATOMIC_CONSUME", "1"),
     ("__ATOMIC_ACQUIRE", "2"),

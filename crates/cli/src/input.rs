@@ -75,6 +75,7 @@ const NO_PROPERTY: &str = "
 pub fn in_full(error: &Error) -> String {
     match error {
         Error::NoProperty => format!("{error}{NO_PROPERTY}"),
+        Error::Setting("compilations", why) => format!("-p: {why}"),
         Error::Setting(name, why) => format!("--{name}: {why}"),
         _ => error.to_string(),
     }

@@ -178,11 +178,12 @@ impl Elaborator<'_> {
     /// `(T *)((char *)p - offset)`: the structure whose member `p` points to.
     fn container_of(&mut self, inner: &Expr, to: &Type, span: Span) -> Result<Option<Operand>> {
         use fencewright_c::typed::tree::ExprKind;
-        let (TypeKind::Pointer(to), ExprKind::Move(bytes, by)) = (&to.kind, &inner.kind) else {
+        let (TypeKind::Pointer(to), ExprKind::Move(bytes, by)) = (&to.kind, &as_typed(inner).kind) else {
             return Ok(None);
         };
         let TypeKind::Record(record) = to.kind else { return Ok(None) };
         let ExprKind::Convert(member) = &bytes.kind else { return Ok(None) };
+        let member = as_typed(member);
         let byte = matches!(pointee(&bytes.ty).kind, TypeKind::Integer(ty) if ty.greatest() <= 255);
         let TypeKind::Pointer(member_type) = &member.ty.kind else { return Ok(None) };
         if !byte
@@ -341,4 +342,15 @@ impl Elaborator<'_> {
         };
         Ok(convert(of, result))
     }
+}
+
+/// The pointer before its conversions to `void *`, which are common between those to other types.
+fn as_typed(mut pointer: &Expr) -> &Expr {
+    use fencewright_c::typed::tree::ExprKind;
+    while let ExprKind::Convert(inner) = &pointer.kind
+        && matches!((&pointer.ty.kind, &inner.ty.kind), (TypeKind::Pointer(to), TypeKind::Pointer(_)) if to.kind == TypeKind::Void)
+    {
+        pointer = inner;
+    }
+    pointer
 }

@@ -71,7 +71,8 @@ impl Parser<'_> {
                 }
                 parser.block()
             })?;
-            return Ok(Some(Item::Function(Function { name, ty: function, enumerators, body })));
+            let fixed = specifiers.storage.fixed;
+            return Ok(Some(Item::Function(Function { name, ty: function, fixed, enumerators, body })));
         }
         let declaration = self.declarators(start, specifiers, name, ty)?;
         Ok(Some(Item::Declaration(declaration)))

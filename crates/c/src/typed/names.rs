@@ -34,6 +34,10 @@ pub(super) struct Object {
     /// Whether it is an array whose length is not known yet.
     pub open: bool,
     pub thread_local: bool,
+    /// Whether it has internal linkage: other source files cannot access it by its name.
+    pub internal: bool,
+    /// The number of the source file that declares it first or, if one defines it, of that file.
+    pub file: usize,
     /// The position of its declaration, preferably of its definition.
     pub span: Span,
     /// Whether some declaration defines it: one without `extern`, or with an initial value.

@@ -8,6 +8,7 @@ mod c_calls;
 mod c_elaborate;
 mod c_headers;
 mod c_late;
+mod c_linking;
 mod c_literals;
 mod c_memory;
 mod c_misuse;

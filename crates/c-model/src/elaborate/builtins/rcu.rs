@@ -240,12 +240,16 @@ impl Elaborator<'_> {
         Ok(())
     }
 
+    /// Sets the mark at the end of a section, or leaves this to the end of a later one. Under PSO the mark needs a store-store fence, which the end of a
+    /// section is not: later stores may overtake those of the section where the mark comes later.
     fn end_section(&mut self, span: Span) -> Result<()> {
         if let (false, Some(&mark)) = (self.executing(), self.rcu.marks.get(&self.thread())) {
-            let periods = self.load_periods(span);
-            let guess = self.guessed(span);
-            self.emit(StmtKind::StoreFence, span);
-            self.store_own(mark, Mark::new(periods, guess), span);
+            let now = self.statements_of(|this| {
+                let (periods, guess) = (this.load_periods(span), this.guessed(span));
+                this.emit(StmtKind::StoreFence, span);
+                this.store_own(mark, Mark::new(periods, guess), span);
+            });
+            self.emit(StmtKind::Choose(vec![now, Vec::new()]), span);
         }
         Ok(())
     }
