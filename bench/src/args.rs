@@ -78,7 +78,7 @@ pub struct Real {
     /// The folder that contains the checkouts of the repositories; `DIR` in the lists
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
-    /// The lists: files, or names of lists in c-real of the corpora; all of those if none is given
+    /// Lists: files, or names of lists in the folder `c-real` of the corpora; all lists in that folder if none is named
     #[arg(value_name = "LIST")]
     pub lists: Vec<String>,
     /// Only rows whose file and flags contain this text; may be repeated

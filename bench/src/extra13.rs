@@ -29,7 +29,7 @@ type Paper = [&'static str; 7];
 /// The numbers for a run that the paper does not have.
 const NONE: Paper = [""; 7];
 
-/// The numbers for a run with this many predicates that the authors stopped after ten hours.
+/// The numbers for a run that the authors stopped after ten hours; `predicates` is the number of predicates in this run.
 const fn given_up(predicates: &'static str) -> Paper {
     [predicates, "", "T/O", "", "", "", ""]
 }
@@ -37,8 +37,8 @@ const fn given_up(predicates: &'static str) -> Paper {
 /// The time limit of the paper, in seconds.
 const TEN_HOURS: f64 = 36_000.0;
 
-/// An algorithm, its property, its files with as few fences as possible for TSO and PSO, and the numbers of the paper: under SC, and under PSO and
-/// TSO, there with predicates and with cubes.
+/// An algorithm, its property, its files with as few fences as possible for TSO and PSO, and the numbers of the paper: under SC, and, each with
+/// predicates and with cubes, under PSO and under TSO.
 #[derive(Clone)]
 struct Row {
     name: &'static str,
@@ -51,8 +51,8 @@ struct Row {
     why: &'static str,
 }
 
-/// The two tables of the paper. Table 2 counts only the cubes that were used. For runs with cubes, its numbers of predicates exclude the extrapolated
-/// cubes, of which there are 99, 422 and 622.
+/// The two tables of the paper. Table 2 counts only the cubes that were used. For runs with cubes, the numbers of predicates in Table 2 exclude the
+/// extrapolated cubes, of which there are 99, 422 and 622.
 const TABLES: [Row; 7] = [
     Row {
         name: "dekker",

@@ -17,7 +17,7 @@ use crate::run::Run;
 use crate::stopwatch::{Stopwatch, Took};
 use crate::thesis::limits;
 
-/// The tool of the paper, which has no name.
+/// The tool of the paper; it has no name.
 pub const FENCES12: &str = "FENCES12";
 
 /// The programs with the numbers of the paper: seconds, fences per process, predicates.

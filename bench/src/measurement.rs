@@ -17,9 +17,9 @@ pub struct Measurement {
     pub size: Option<(String, i64)>,
     /// The verdict, or another result.
     pub outcome: String,
-    /// The wall-clock time.
+    /// The wall-clock time in seconds.
     pub seconds: f64,
-    /// The processor time, if known.
+    /// The processor time in seconds, if known.
     pub processor: Option<f64>,
     /// The number of states stored.
     pub states: Option<u64>,
@@ -40,7 +40,7 @@ pub struct Other {
     pub outcome: String,
     /// The wall-clock time in seconds: until the answer or, with `at_least`, until the run was stopped. `None` if neither is known.
     pub seconds: Option<f64>,
-    /// The processor time, if known.
+    /// The processor time in seconds, if known.
     pub processor: Option<f64>,
     /// Whether the run was stopped after `seconds` without an answer.
     pub at_least: bool,

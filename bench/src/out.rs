@@ -25,7 +25,7 @@ pub fn print(text: &str) {
     }
 }
 
-/// Prints a line.
+/// Prints a text and a line break.
 pub fn line(text: &str) {
     print(&format!("{text}\n"));
 }

@@ -36,7 +36,7 @@ const QUESTION: &str = "{question}";
 /// section `lamport`.
 const NAMES: [&str; 9] = [OURS, EARLIER, FENCES12, TRENCHER, TRENCHER_WITH_SPIN, CUPEX, MEMORAX, CBMC, SPIN];
 
-/// Maximum number of stores in a buffer of programs exported as C, in which buffers are variables.
+/// Capacity of the store buffers in a program exported as C. Such a program represents its buffers by variables.
 const BUFFERED: u32 = 2;
 
 /// Number of bytes of a process's standard error that are kept.

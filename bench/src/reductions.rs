@@ -14,7 +14,7 @@ use crate::robustness::{not_measured, of_table};
 use crate::run::Run;
 use crate::stopwatch::{Stopwatch, Took};
 
-/// The reductions with their names in tables. The name includes the unit if that is not states: dynamic reduction counts executions.
+/// The reductions with their names in tables. The name includes the unit if the unit is not states: dynamic reduction counts executions.
 const REDUCTIONS: [(&str, Reduction); 7] = [
     ("none", Reduction::None),
     ("local", Reduction::Local),

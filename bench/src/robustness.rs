@@ -1,5 +1,5 @@
-//! THESIS16 s.5.2.1: robustness and the fences that enforce it (Fig. 5.9), by breadth-first and depth-first search; the same with each reduction
-//! switched off (Fig. 5.11); and a program on which depth-first search fails (Fig. 5.10).
+//! THESIS16 s.5.2.1: robustness and the fences that enforce it (Fig. 5.9), by breadth-first and depth-first search; the times with and without each
+//! of two reductions (Fig. 5.11); and a program on which depth-first search fails (Fig. 5.10).
 
 use std::time::Duration;
 

@@ -14,7 +14,7 @@ use crate::{out, table};
 /// Time limit of each measurement in a quick run.
 const QUICK: Duration = Duration::from_secs(2);
 
-/// A run of the benchmarks.
+/// The options of a run of the benchmarks, and the measurements so far.
 pub struct Run {
     /// Whether this is a quick run: fewer sizes, and at most two seconds for each measurement.
     pub quick: bool,
@@ -26,7 +26,7 @@ pub struct Run {
     pub peers: Peers,
     /// The sections measured so far; the last one may be incomplete.
     pub sections: Vec<Section>,
-    /// Whether tables are printed. They are not if the CSV or the page is written to the standard output.
+    /// Whether tables are printed; false if the CSV or the page is written to the standard output.
     pub prints: bool,
     start: Instant,
 }
@@ -45,7 +45,7 @@ pub struct Section {
 
 /// A paragraph or table of a section.
 pub enum Block {
-    /// A paragraph.
+    /// One or more paragraphs, separated by empty lines.
     Text(String),
     /// A table with a header.
     Table {

@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// Held while a file is being written.
+/// The lock that a thread holds while it writes a file.
 static WRITING: Mutex<()> = Mutex::new(());
 /// The process groups of the running processes, each with the folder of its input if that is temporary.
 static RUNNING: Mutex<Vec<(Pid, Option<PathBuf>)>> = Mutex::new(Vec::new());

@@ -14,9 +14,9 @@ pub struct Stopwatch {
 /// A duration in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Took {
-    /// The wall-clock time.
+    /// The wall-clock time in seconds.
     pub wall: f64,
-    /// The processor time of all threads of this process, if known.
+    /// The processor time of all threads of this process in seconds, if known.
     pub processor: Option<f64>,
 }
 

@@ -17,9 +17,9 @@ use crate::stopwatch::{Stopwatch, Took};
 pub const TRENCHER: &str = "Trencher";
 /// The tool of the thesis with the model checker Spin as its search.
 pub const TRENCHER_WITH_SPIN: &str = "Trencher+Spin";
-/// A tool that the thesis compares with.
+/// A tool with which the thesis compares its own tool.
 pub const MEMORAX: &str = "Memorax";
-/// A tool that the thesis compares with.
+/// A tool with which the thesis compares its own tool.
 pub const CBMC: &str = "CBMC";
 
 /// The limits of each run: half a minute, and 8 GiB as in the thesis.
@@ -73,7 +73,8 @@ const STACK: &str = "
 ";
 
 /// Fig. 5.1: each program with its number of threads and the milliseconds that the thesis reports, with its own search and with Spin. In the last
-/// program, which is our example, all threads push and then pop. It is larger than the program of the thesis, so there is no time to compare it with.
+/// program, which is our example, all threads push and then pop. It is larger than the program of the thesis, so the times of the thesis are not
+/// comparable.
 pub fn lazy(run: &mut Run) {
     let programs = [
         ("parker.fw", 2, vec![], Some((5.0, 1229.0))),

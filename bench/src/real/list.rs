@@ -15,7 +15,7 @@ const FOLDER: &str = "DIR";
 pub struct List {
     /// The name of the list's file, without the extension.
     pub name: String,
-    /// Its rows, in order.
+    /// The rows in the order of the file.
     pub rows: Vec<Row>,
     /// The checkouts that files and flags of the rows refer to, sorted by name.
     pub checkouts: Vec<Checkout>,
@@ -26,7 +26,7 @@ pub struct List {
 pub struct Row {
     /// The file as results show it: without the leading `DIR/`.
     pub name: String,
-    /// The path of the file.
+    /// The path of the file, with the folder of the checkouts in place of `DIR`.
     pub file: PathBuf,
     /// The memory model, as `--model` takes it.
     pub model: String,
@@ -41,7 +41,7 @@ pub struct Row {
 /// A checkout of a repository.
 #[derive(Debug, PartialEq)]
 pub struct Checkout {
-    /// The name of its folder.
+    /// The name of the checkout's folder.
     pub name: String,
     /// The commit that git reports; without a repository, the commit that `README.md` beside the list names; `None` if neither names one.
     pub commit: Option<String>,

@@ -10,9 +10,10 @@ use serde_json::Value;
 use super::list::Row;
 use crate::process::{self, Ended};
 
-/// Number of bytes that are kept of the standard output, and of the standard error: executions are long.
+/// Maximum number of bytes kept of the standard output, and likewise of the standard error. The output contains an execution for each violated
+/// property, which may be long.
 const MOST_OUTPUT: u64 = 256 << 20;
-/// The time by which the command may exceed its own time limit before it is killed.
+/// Grace period: the command is killed if it exceeds its own time limit by this much.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The limits of each run.
@@ -35,7 +36,7 @@ pub enum Outcome {
         /// A violated property, and the error or fault at the end of its execution; `None` if all properties hold. A confirmed violation is
         /// preferred.
         violated: Option<String>,
-        /// Whether the violation was confirmed or, if there is none, whether all proofs were.
+        /// Whether the violation was confirmed or, if there is none, whether all proofs were confirmed.
         checked: bool,
     },
     /// No property is violated, and some property is neither proved nor refuted, for this reason.
@@ -46,7 +47,7 @@ pub enum Outcome {
 
 /// A row with its outcome.
 pub struct Ran {
-    /// The row.
+    /// The row of the list.
     pub row: Row,
     /// The outcome of the run.
     pub outcome: Outcome,

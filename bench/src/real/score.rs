@@ -36,7 +36,7 @@ pub struct Scored {
     pub name: String,
     /// The checkouts that its rows refer to.
     pub checkouts: Vec<Checkout>,
-    /// Its rows with their outcomes, in the order of the list.
+    /// The rows with their outcomes, in the order of the list.
     pub ran: Vec<Ran>,
 }
 

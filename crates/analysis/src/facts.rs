@@ -1,11 +1,11 @@
 //! Backward data-flow analysis of one thread: which facts about the rest of an execution hold at each point of the thread.
 //!
-//! Instances are live registers, cells that may still be loaded, and labels that may still be reached. A fact holds before a step if the step
-//! generates the fact, or if the fact holds after the step and the step does not kill it; the result is the least fixpoint.
+//! Examples of facts: a register is live, a cell may still be loaded, a label may still be reached. A fact holds before a step if the step generates
+//! the fact, or if the fact holds after the step and the step does not kill it; the result is the least fixpoint.
 //!
 //! 64 facts are computed at a time, in time linear in the size of the thread. The result is represented as runs of consecutive points with the same
 //! facts. A table of all points and facts would be quadratic for a long thread with many facts, while the number of runs is the number of points at
-//! which some fact begins or ends to hold.
+//! which some fact begins or ceases to hold.
 
 use fencewright_program::{EdgeId, Thread};
 use fencewright_verdict::{Limits, Reason};

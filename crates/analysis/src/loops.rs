@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use fencewright_program::{Edge, EdgeId, LocationId, Thread};
 
-/// Maximum loop depth. Deeper loops have this depth as well.
+/// Maximum loop depth; it stands for all greater depths, too.
 const DEEPEST_LOOP: u32 = 4;
 
 /// For each location, the number of its strongly connected component in the graph of the `passable` edges. A passable edge is on a cycle of passable

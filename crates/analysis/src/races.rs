@@ -40,7 +40,7 @@ pub struct Race {
     pub plain: Span,
     /// The source position of the access of the other thread, plain or not.
     pub other: Span,
-    /// The variable that both access.
+    /// The variable that both accesses denote.
     pub variable: VariableId,
 }
 
@@ -122,7 +122,7 @@ fn accesses<'p>(program: &'p Program, is_plain: &dyn Fn(Span) -> bool) -> Access
     accesses
 }
 
-/// A random execution.
+/// A random execution in which one thread is paused.
 struct Walk<'w, 'p> {
     reference: &'w Reference<'p>,
     accesses: &'w Accesses<'p>,

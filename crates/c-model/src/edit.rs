@@ -1,12 +1,12 @@
-//! Inserts fences into the text of C programs, in the dialect that the program already uses.
+//! Inserts fences into the text of C programs, in the dialect of atomics that the program already uses.
 //!
-//! | world | full fence | store-store fence | in place of a store |
+//! | dialect | full fence | store-store fence | in place of a store |
 //! |---|---|---|---|
 //! | `<stdatomic.h>` | `atomic_thread_fence(memory_order_seq_cst);` | `atomic_thread_fence(memory_order_release);` | its order becomes `memory_order_seq_cst` |
 //! | Linux | `smp_mb();` | `smp_wmb();` | `WRITE_ONCE` becomes `smp_store_mb` |
 //! | any other | `__sync_synchronize();` | `__atomic_thread_fence(__ATOMIC_RELEASE);` | its order becomes `__ATOMIC_SEQ_CST` |
 //!
-//! A body without braces gets braces.
+//! If a fence goes into a body without braces, the body gets braces.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,12 +18,12 @@ use fencewright_front_end::edit::{
 use fencewright_front_end::places::{Place, Side};
 use fencewright_program::FileId;
 
-/// The changes of the text of one file.
+/// The changes to the text of one file that make these edits. The error says why one of the edits cannot be made.
 pub fn changes(text: &str, edits: &[&Edit]) -> Result<Vec<Change>, String> {
     let words = Words::of(text);
     let world = words.world();
     let mut changes = Vec::new();
-    // Nested bodies are handled innermost first, so that the inner braces are closed before the outer ones.
+    // Nested bodies are handled innermost first, so that inner braces are closed before outer ones.
     let mut bodies: BTreeMap<(u32, u32), Vec<(&Place, &str)>> = BTreeMap::new();
     for edit in edits {
         let place = &edit.place;
@@ -66,7 +66,7 @@ pub fn changes(text: &str, edits: &[&Edit]) -> Result<Vec<Change>, String> {
     Ok(changes)
 }
 
-/// Adds braces around the body of a statement, with fences inside.
+/// Adds braces around the body of a statement, with fences as the first or last statement inside.
 fn with_braces(text: &str, body: Range<usize>, fences: &[(&Place, &str)], changes: &mut Vec<Change>) {
     let mut insert = |at: usize, text: String| changes.push(Change { at, length: 0, text });
     let (indent, starts_line) = indentation(text, body.start);
@@ -96,7 +96,7 @@ fn with_braces(text: &str, body: Range<usize>, fences: &[(&Place, &str)], change
     insert(close, format!("{end}{outer}}}"));
 }
 
-/// Whether a position is in a preprocessor directive, such as a macro definition: in a line that begins with `#`, or that continues such a line.
+/// Whether a position is in a preprocessor directive, such as a macro definition: its logical line, after line splices, begins with `#`.
 fn is_in_directive(text: &str, at: usize) -> bool {
     let mut start = text[..at].rfind('\n').map_or(0, |n| n + 1);
     loop {
@@ -108,7 +108,7 @@ fn is_in_directive(text: &str, at: usize) -> bool {
     }
 }
 
-/// Inserts a statement into a macro definition, which is a single logical line.
+/// Inserts a statement into a macro definition, whose lines all end in a backslash except the last.
 fn inline(text: &str, at: usize, word: &str) -> Change {
     let text = match (touches(text, at), indentation(text, at)) {
         (true, _) => format!(" {word}"),
@@ -123,20 +123,20 @@ fn touches(text: &str, at: usize) -> bool {
     text[..at].chars().next_back().is_some_and(|c| !c.is_whitespace())
 }
 
-/// Whether an opening brace can follow the head of a statement on the same line. A comment at the end of that line would swallow the brace.
+/// Whether an opening brace can follow the head of a statement on the same line. After a `//` comment it cannot.
 fn can_open_behind(head: &str) -> bool {
     let line = &head[head.rfind('\n').map_or(0, |n| n + 1)..];
     let is_head = head.ends_with(')') || head.ends_with("else") || head.ends_with("do");
     is_head && !line.contains("//")
 }
 
-/// The end of the line if only a comment follows the position, otherwise the position.
+/// The end of the line if only a `//` comment follows the position, otherwise the position itself.
 fn behind_comment(text: &str, at: usize) -> usize {
     let line = text[at..].lines().next().unwrap_or("");
     if line.trim_start().starts_with("//") { at + line.len() } else { at }
 }
 
-/// The dialect of fences that a program uses.
+/// The dialect in which a program writes atomic accesses and fences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum World {
     Atomics,
@@ -175,7 +175,7 @@ impl Words {
 
     fn world(&self) -> World {
         let any = |wanted: &dyn Fn(&str) -> bool| self.0.iter().any(|word| wanted(word));
-        // A program that defines these macros itself, without `smp_mb`, is not kernel code.
+        // A program that uses no `smp_mb` and defines `READ_ONCE` or `WRITE_ONCE` itself is not kernel code.
         let once = ["READ_ONCE", "WRITE_ONCE"];
         let defines_own = once.iter().any(|name| self.defines(name));
         if any(&|word| word == "stdatomic" || word.starts_with("memory_order_")) {
@@ -195,11 +195,11 @@ impl Words {
     }
 }
 
-/// The store of Linux that includes a full fence.
+/// The macro of Linux for a store followed by a full fence.
 const STORE_MB: &str = "smp_store_mb";
 
-/// The part of the text of a store that must be replaced to make the store a locked instruction, and its replacement; `None` if no such part is
-/// found, or more than one.
+/// The part of the text of a store that must be replaced to make the store a locked instruction, with the replacement; `None` if there is not exactly
+/// one such part.
 pub fn stronger(store: &str) -> Option<(Range<usize>, &'static str)> {
     let mut names = Names::default();
     let tokens = lex(store, FileId::MAIN, &mut names).ok()?;
@@ -218,7 +218,7 @@ pub fn stronger(store: &str) -> Option<(Range<usize>, &'static str)> {
             "WRITE_ONCE" => Some((token.span.range(), STORE_MB)),
             _ => None,
         };
-        // If the text contains two stores, it is unclear which of them to replace.
+        // The text contains two such parts, so it is unclear which of them belongs to the store.
         if replaced.is_some() && found.is_some() {
             return None;
         }
@@ -227,7 +227,7 @@ pub fn stronger(store: &str) -> Option<(Range<usize>, &'static str)> {
     found
 }
 
-/// The last argument of a call if it is one of these names; the tokens start at the opening parenthesis.
+/// The last argument of a call, if it is one of `names`. `tokens` starts at the opening parenthesis.
 fn last_argument<'t>(
     tokens: &'t [Token],
     spelling: &impl Fn(&Token) -> String,
@@ -257,7 +257,7 @@ mod tests {
 
     use super::*;
 
-    /// The text with a fence on one side of the first occurrence of a statement.
+    /// The text after a fence has been inserted before or after the first occurrence of a statement.
     fn fenced(text: &str, statement: &str, side: Side, bare: bool) -> String {
         edited(text, &[(What::Fence, statement, side, bare)])
     }
@@ -341,7 +341,7 @@ mod tests {
             fenced("  else // not a\n    x = 1;\n", "x = 1;", Side::Before, true),
             "  else // not a\n    { __sync_synchronize();\n    x = 1;\n  }\n"
         );
-        // Both sides of one body share its braces.
+        // Fences on both sides of a body share one pair of braces.
         let body = |side| (What::Fence, "x = 1;", side, true);
         assert_eq!(
             edited("do\n  x = 1;\nwhile (a);\n", &[body(Side::Before), body(Side::After)]),

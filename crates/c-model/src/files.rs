@@ -1,11 +1,11 @@
-//! The files of a C program: the user's, the model headers, and the headers of the system.
+//! The files of a C program: files of the user, model headers, and headers of the system.
 //!
-//! `#include "x.h"` means the file in the same folder as the including file, otherwise a file in the folders given by `-I`, otherwise a model header.
-//! `#include <x.h>` means the model header if there is one, otherwise a file in the folders given by `-I`. Both search the folders of the system last:
-//! those given by `-isystem`, then those of the installed C library and compiler.
+//! `#include "x.h"` is searched for in the folder of the including file, then in the folders given by `-iquote` and `-I`, then among the model
+//! headers. `#include <x.h>` is searched for among the model headers first, then in the folders given by `-I`. Both forms search the folders of the
+//! system last: those given by `-isystem`, then those of the installed C library and compiler.
 //!
-//! A name with a model header never means the system's header, because the translation knows the functions of the model headers. Hence a header of the
-//! system that includes another one with a model gets the model.
+//! If a model header has a name, the system's header of this name is never used, because the translation knows only the functions of model headers.
+//! This also holds for an `#include` in another header of the system.
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
@@ -17,24 +17,24 @@ use fencewright_front_end::{Compilation, Input, Unread};
 use fencewright_program::{FileId, Span};
 use fencewright_text::SourceFile;
 
-/// The folders of the C library, below the root of the system. The headers of x86-64 come first, because that is the processor of the model.
+/// The folders of the C library, relative to the root of the system. Those of x86-64 are included, because the models are about that processor.
 const LIBRARY: [&str; 3] = ["usr/local/include", "usr/include/x86_64-linux-gnu", "usr/include"];
-/// The folders with the headers of gcc, below the root of the system; a version number is a folder in them.
+/// The folders that contain the headers of gcc, one subfolder per version, relative to the root of the system.
 const COMPILERS: [&str; 2] = ["usr/lib/gcc/x86_64-linux-gnu", "usr/lib/gcc/x86_64-redhat-linux"];
 /// The versions of gcc that are searched for, newest first.
 const VERSIONS: std::ops::Range<u32> = 7..21;
 
-/// The files of a program, as an implementation of the preprocessor's [`Files`].
+/// Finds and reads the files of a program, as the preprocessor requires ([`Files`]).
 pub struct InputFiles<'i, 'a> {
     input: &'i mut Input<'a>,
     texts: HashMap<FileId, Rc<str>>,
-    /// The folders to search for the current source file, in order.
+    /// The folders that are searched for the current source file, in this order.
     folders: Vec<Folder>,
-    /// The folder in which an included file was found.
+    /// For each included file, the index in `folders` of the folder that contains it; `#include_next` starts the search after that folder.
     found: HashMap<FileId, usize>,
 }
 
-/// A folder with headers.
+/// A folder in which headers are searched for.
 #[derive(Clone, Debug)]
 struct Folder {
     path: String,
@@ -43,13 +43,13 @@ struct Folder {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// `-iquote`.
+    /// Given by `-iquote`: searched only for `#include "..."`.
     Quoted,
-    /// `-I`.
+    /// Given by `-I`.
     Users,
-    /// `-isystem`, or a folder of the C library.
+    /// Given by `-isystem`, or a folder of the C library.
     System,
-    /// A folder of a compiler.
+    /// A folder of the compiler.
     Compiler,
 }
 
@@ -69,7 +69,7 @@ impl<'i, 'a> InputFiles<'i, 'a> {
         }
     }
 
-    /// Sets the folders for a source file with this compilation, if it is known.
+    /// Sets the folders for a source file; `compilation` has the options with which it is compiled, if they are known.
     fn compile(&mut self, compilation: Option<&Compilation>) {
         let options = &self.input.options.c;
         let none = Compilation::default();
@@ -103,7 +103,7 @@ impl<'i, 'a> InputFiles<'i, 'a> {
         Some(self.known(file))
     }
 
-    /// The file in a folder; `Ok(None)` if the folder has no such file, with the reason in `why`.
+    /// Reads a file. `Ok(None)` means that there is no such file; the reason is then added to `why`.
     fn read(&mut self, path: &str, system: bool, why: &mut Vec<String>) -> Result<Option<FileId>, Missing> {
         let read = match system {
             true => self.input.read_system(path),
@@ -122,7 +122,7 @@ impl<'i, 'a> InputFiles<'i, 'a> {
         }
     }
 
-    /// The file with this name in the folders from `start` on that have one of these kinds.
+    /// Searches the folders from index `start` on that have one of these kinds.
     fn search(
         &mut self,
         name: &str,
@@ -145,7 +145,7 @@ impl<'i, 'a> InputFiles<'i, 'a> {
         Ok(None)
     }
 
-    /// The error for a header that is nowhere.
+    /// The error for a header that no folder contains.
     fn missing(&self, beside: Option<&Path>, form: Form, why: Vec<String>) -> Missing {
         let wanted = |folder: &&Folder| match folder.kind {
             Kind::Quoted => form == Form::Quoted,
@@ -196,7 +196,7 @@ impl Files for InputFiles<'_, '_> {
                 return Ok(file);
             }
         }
-        // `<linux/types.h>` is the model header, and so are the headers of other tools, however they are included.
+        // `<linux/types.h>` finds the model header first, and so do the names of headers of other verifiers, with brackets or quotes.
         let first = !quoted || OF_TOOLS.contains(&name);
         let model = if first { self.model(name) } else { None };
         if let Some(model) = model {
@@ -238,7 +238,7 @@ impl Files for InputFiles<'_, '_> {
     }
 }
 
-/// The name of a file in a folder, normalised so that a file has one name unless the path contains `..`.
+/// The path of a file in a folder, without `.` components, so that equal files have equal paths unless `..` occurs.
 fn joined(folder: &Path, name: &str) -> String {
     let parts = folder.join(name);
     let parts: PathBuf = parts.components().filter(|part| *part != Component::CurDir).collect();

@@ -12,7 +12,7 @@ use fencewright_text::{Diagnostic, Stop};
 
 use crate::{c, edit, export};
 
-/// The scope of every verdict about a C program.
+/// Tells the user to what exactly verdicts about a C program apply.
 const MEANING: &str = "this is about the program as written, each access one instruction in program order, on x86 (or PSO) hardware; \
     it is no verdict about the C11 memory model or ARM; plain accesses that race are listed as warnings, because a compiler may move them";
 
@@ -31,7 +31,7 @@ impl FrontEnd for C {
         Some("c")
     }
 
-    /// Always false: the text of many other languages looks like C.
+    /// Always false, because the text of many other languages looks like C.
     fn detect(&self, _text: &str) -> bool {
         false
     }
@@ -76,7 +76,7 @@ impl FrontEnd for C {
         edit::stronger(store).is_some()
     }
 
-    /// Always empty: the macros given by `-D` are left to the preprocessor.
+    /// Always empty, because the preprocessor handles the macros given by `-D`.
     fn constants(&self, _options: &Options) -> Result<Vec<(String, i64)>, Diagnostic> {
         Ok(Vec::new())
     }
@@ -85,7 +85,7 @@ impl FrontEnd for C {
         options.clone()
     }
 
-    /// A header is C, but not a program.
+    /// A header (`.h`) is C, but not a program.
     fn is_program(&self, extension: Option<&str>) -> bool {
         extension.is_none()
     }
@@ -131,7 +131,7 @@ impl FrontEnd for C {
     }
 }
 
-/// An object: `mutex`, `node 2`, `"text"`.
+/// Names an object in messages: `mutex`, `node 2`, `"text"`.
 fn object(spot: &Spot<'_>) -> String {
     if let Some(text) = &spot.object.literal {
         return format!("{text:?}");
@@ -142,7 +142,7 @@ fn object(spot: &Spot<'_>) -> String {
     }
 }
 
-/// A place in an object: `mutex.interested[0]`, `node 2->next`, `i of worker_1`.
+/// Names a place in an object in messages: `mutex.interested[0]`, `node 2->next`, `i of worker_1`.
 fn place(spot: &Spot<'_>) -> String {
     let path = match spot.path.strip_prefix('.') {
         Some(member) if spot.object.name.is_none() => format!("->{member}"),
@@ -152,8 +152,8 @@ fn place(spot: &Spot<'_>) -> String {
     format!("{}{path}{owner}", object(spot))
 }
 
-/// Adds the properties that every C program has and that the translation does not state: `assertions` and `memory`, even if the translation has shown
-/// that they hold; and `termination`, if waiting loops are steps and waits for condition variables are exact.
+/// Adds the properties that every C program has and that the translation does not state: `assertions` and `memory`, even if the translation has
+/// already shown that they hold; and `termination`, if every iteration of a waiting loop is a step and waits for condition variables are exact.
 fn properties(
     program: &mut Program,
     words: &Words,

@@ -1,5 +1,5 @@
-//! C programs: crate `c` preprocesses, parses and type-checks them, this crate elaborates them to core code, and crate `code` translates that to the
-//! syntax tree of `.fw`. Also the reverse: programs printed as C ([`export`]), and fences inserted into C text.
+//! C programs: crate `c` preprocesses, parses and type-checks them, this crate elaborates the typed tree to core code, and crate `code` translates
+//! core code to the syntax tree of `.fw`. Also the reverse direction: printing `.fw` programs as C ([`export`]), and inserting fences into C text.
 
 #![forbid(unsafe_code)]
 
@@ -28,7 +28,7 @@ use files::InputFiles;
 
 pub use front_end::C;
 
-/// Reads a C program.
+/// Reads a C program and translates it to the syntax tree of `.fw`.
 pub fn c(input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     let (stop, options) = (input.stop, input.options);
     let main = input.sources.name().to_owned();
@@ -66,7 +66,7 @@ fn source(file: FileId, name: &str, options: &Options) -> Source {
     }
 }
 
-/// Translates a typed program to the syntax tree of `.fw`. Adds the tree, its inlined calls, the facts and the warnings to `parsed`.
+/// Translates a typed program. Adds the resulting syntax tree, its inlined calls, the facts and the warnings to `parsed`.
 fn translated(
     unit: Unit,
     options: &COptions,
@@ -96,7 +96,7 @@ fn translated(
     };
     let mut result = translated(depths[0]);
     for &depth in &depths[1..] {
-        // If the program is too large with so many nested calls, fewer of them may still show something.
+        // If the program becomes too large when recursive calls are inlined, a smaller recursion depth may still find violations.
         if !matches!(result, Err((_, true))) || stop.now() {
             break;
         }

@@ -1,4 +1,4 @@
-//! The direct parts of statements and expressions of a C program, for walks over the syntax tree that treat only some kinds of them specially.
+//! Visits the direct parts of statements and expressions of a C program. Walks over the syntax tree use it for all kinds they do not treat specially.
 
 use fencewright_c::ast::{Block, Expr, ExprKind, Initializer, Statement, StatementKind};
 
@@ -6,11 +6,11 @@ use fencewright_c::ast::{Block, Expr, ExprKind, Initializer, Statement, Statemen
 pub enum Part<'a> {
     /// A full expression.
     Full(&'a Expr),
-    /// A full expression on whose value control flow depends.
+    /// A full expression that decides where control goes.
     Condition(&'a Expr),
     /// The initial value of a variable.
     Initial(&'a Initializer),
-    /// An operand of assembly.
+    /// An operand of an `asm` statement.
     Operand(&'a Expr),
     /// The statements of a block.
     Block(&'a Block),
@@ -20,7 +20,7 @@ pub enum Part<'a> {
     First(&'a Statement),
     /// The body of a `switch`. Code before the first case is unreachable.
     Cases(&'a Statement),
-    /// The statement behind a label.
+    /// The statement after a label.
     Labelled(&'a Statement),
 }
 
@@ -72,9 +72,9 @@ pub fn of_statement<'a>(statement: &'a Statement, visit: &mut dyn FnMut(Part<'a>
 
 /// A direct part of an expression.
 pub enum Inner<'a> {
-    /// An operand.
+    /// An operand of an operator or call.
     Operand(&'a Expr),
-    /// The braces of a compound literal.
+    /// The initialiser of a compound literal.
     Initial(&'a Initializer),
     /// The block of a statement expression.
     Block(&'a Block),

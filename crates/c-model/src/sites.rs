@@ -1,8 +1,8 @@
 //! Sites for fences: the statements of a C program before or after which a fence can be inserted.
 //!
-//! If a statement begins with a macro use, a fence can stand before the whole use; if it ends with a macro use, a fence can stand after that use. A
-//! statement inside a macro has its site in the macro definition. A fence there takes effect in every use of the macro, and the number of uses is
-//! recorded. Nothing is inserted into a model header. A declaration may have a fence before it, as C allows since C99.
+//! If a statement begins with a macro use, a fence can be inserted before that use; if it ends with a macro use, after that use. The site of a
+//! statement inside a macro is in the macro definition; a fence there takes effect in every use of the macro, and the number of uses is recorded. No
+//! fence is inserted into a model header. A fence can be inserted before a declaration, as C allows since C99.
 
 use fencewright_c::ast::{Block, Definition, Expr, Initializer, Item, Statement, StatementKind, Unit};
 use fencewright_front_end::places::{Site, Sites};
@@ -10,7 +10,7 @@ use fencewright_text::{Sources, Stop};
 
 use crate::parts::{self, Inner, Part};
 
-/// Collects all sites.
+/// All sites in the functions of a unit.
 pub fn sites(unit: &Unit, sources: &Sources, stop: &Stop<'_>) -> Sites {
     let mut walk = Walk { sources, stop, sites: Sites::default() };
     for item in &unit.items {
@@ -34,7 +34,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds the sites of a statement in a block, or of a `bare` statement, which has no braces around it.
+    /// Adds the sites of a statement in a block or, if `bare`, of the body of a statement without braces around it.
     fn statement(&mut self, statement: &Statement, bare: bool) {
         match statement.definition.as_deref() {
             Some(definition) if !self.sources.is_users(definition.span.file) => {}
@@ -55,7 +55,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds the sites of the body of a statement: inside the braces, if the body has braces.
+    /// Adds the sites of the body of a statement. If the body has braces, fences go inside the braces.
     fn body(&mut self, body: &Statement) {
         match body.kind {
             StatementKind::Block(_) => self.inside(body),
@@ -63,7 +63,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds the sites inside a statement. The first statement of a `for` is not a site, because it is inside the parentheses, nor is the body of a
+    /// Adds the sites inside a statement. Two parts are not sites: the first statement of a `for`, which is inside the parentheses, and the body of a
     /// `switch`, because code before the first case is unreachable.
     fn inside(&mut self, statement: &Statement) {
         parts::of_statement(statement, &mut |part| match part {
@@ -75,8 +75,7 @@ impl Walk<'_> {
         });
     }
 
-    /// Adds the sites of the statement after a label. A declaration there is not a site, because C before C23 allows no declaration directly after a
-    /// label.
+    /// Adds the sites of the statement after a label. If that is a declaration, it is not a site, because a statement must follow a label before C23.
     fn labelled(&mut self, statement: &Statement, bare: bool) {
         match statement.kind {
             StatementKind::Declaration(_) => self.inside(statement),
@@ -91,7 +90,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Visits the statement expressions inside an expression.
+    /// Adds the sites in the statement expressions that an expression contains.
     fn expression(&mut self, e: &Expr) {
         parts::of_expression(e, &mut |inner| match inner {
             Inner::Operand(e) => self.expression(e),

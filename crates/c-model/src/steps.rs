@@ -1,7 +1,7 @@
 //! The full expressions of a C program, which reports show as one step each.
 //!
-//! The translation splits `while (interested[1 - me] && last == me)` into several steps, because other threads may take steps between its reads.
-//! If no other thread takes a step in between, reports join these steps again.
+//! The translation splits `while (interested[1 - me] && last == me)` into several steps, because other threads may take steps between its reads. In a
+//! report, these steps are shown as one if no other thread takes a step between them.
 
 use std::cmp::Reverse;
 
@@ -13,7 +13,7 @@ use fencewright_text::Stop;
 
 use crate::parts::{self, Inner, Part};
 
-/// All full expressions ordered by position: conditions, values, initialisers and expression statements.
+/// All full expressions, ordered by position: conditions, values, initialisers and expression statements.
 pub fn steps(unit: &Unit, stop: &Stop<'_>) -> Vec<Whole> {
     let mut walk = Walk { stop, steps: Vec::new(), decides: false };
     for item in &unit.items {
@@ -21,8 +21,8 @@ pub fn steps(unit: &Unit, stop: &Stop<'_>) -> Vec<Whole> {
             walk.block(&function.body);
         }
     }
-    // Of two expressions that start at the same position, the outer one comes first: a backward search from a position then finds the innermost
-    // expression around that position first.
+    // Of two expressions that start at the same position, the outer one comes first. A backward search from a position then finds the innermost
+    // expression first.
     let order = |whole: &Whole| (whole.span.file, whole.span.start, Reverse(whole.span.end), !whole.decides);
     walk.steps.sort_unstable_by_key(order);
     walk.steps.dedup_by_key(|whole| whole.span);
@@ -32,7 +32,7 @@ pub fn steps(unit: &Unit, stop: &Stop<'_>) -> Vec<Whole> {
 struct Walk<'s> {
     stop: &'s Stop<'s>,
     steps: Vec<Whole>,
-    /// Whether control flow depends on a part of the current expression.
+    /// Whether the full expression being visited contains a part that decides where control goes, such as `&&`.
     decides: bool,
 }
 
@@ -54,7 +54,7 @@ impl Walk<'_> {
                 self.statement(inner);
             }
         });
-        // Steps of the translation have the span of the whole statement, which ends with a semicolon; so the expression gets that span too.
+        // The translated steps have the span of the whole statement, including the semicolon, so the expression is recorded with that span too.
         if let StatementKind::Expression(e) = &statement.kind
             && let Some(whole) = self.steps.last_mut()
             && statement.span.file == e.span.file
@@ -79,7 +79,7 @@ impl Walk<'_> {
         self.steps.push(Whole { span: e.span, decides });
     }
 
-    /// A full expression as a condition: control flow depends on its value.
+    /// Visits a full expression that decides where control goes.
     fn condition(&mut self, e: &Expr) {
         self.full(e);
         if let Some(whole) = self.steps.last_mut() {
@@ -87,7 +87,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Visits the statement expressions inside an expression.
+    /// Visits the statement expressions inside an expression, and sets `decides` for operators that branch.
     fn inside(&mut self, e: &Expr) {
         if let ExprKind::Binary(BinaryOp::And | BinaryOp::Or, ..) | ExprKind::Conditional(..) = e.kind {
             self.decides = true;

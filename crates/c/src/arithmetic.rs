@@ -1,7 +1,8 @@
 //! Integer arithmetic of C: promotions, the usual arithmetic conversions, wraparound, and undefined behaviour (C11 6.3.1, 6.5).
 //!
-//! Values are mathematical; each has a type that determines its range. Signed overflow, invalid shifts and division by zero are faults. As in gcc,
-//! shifting a negative number to the right preserves its sign, and converting a value to a signed type that cannot hold it wraps around.
+//! Operands and results are exact integers (`i128`), each paired with a C type that determines its range. Signed overflow, invalid shifts and
+//! division by zero are faults. As in gcc, shifting a negative number to the right preserves its sign, and converting a value to a signed type that
+//! cannot represent the value wraps around.
 
 use crate::ast::{BinaryOp, Integer, Rank, UnaryOp};
 
@@ -14,14 +15,14 @@ pub enum Arithmetic {
     Integer(Integer),
 }
 
-/// Undefined behaviour of a computation.
+/// The kinds of undefined behaviour of integer arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// The result does not fit a signed type.
     Overflow,
     /// Division by zero.
     Division,
-    /// A shift by a negative number or by too many bits, or of a negative number to the left.
+    /// A shift by a negative number, a shift by at least the width of the type, or a left shift of a negative number.
     Shift,
 }
 
@@ -29,7 +30,7 @@ impl Arithmetic {
     /// `int`.
     pub const INT: Arithmetic = Arithmetic::Integer(Integer::INT);
 
-    /// The least value.
+    /// The least value that the type can represent.
     pub fn least(self) -> i128 {
         match self {
             Arithmetic::Integer(ty) if ty.signed => -(1 << (ty.bits() - 1)),
@@ -37,7 +38,7 @@ impl Arithmetic {
         }
     }
 
-    /// The greatest value.
+    /// The greatest value that the type can represent.
     pub fn greatest(self) -> i128 {
         match self {
             Arithmetic::Bool => 1,
@@ -110,7 +111,7 @@ pub fn binary(
         _ => (common.converted(a), common.converted(b)),
     };
     let exact = match op {
-        // Only a product of two unsigned numbers can exceed 128 bits, and then only its low bits matter.
+        // Operands have at most 64 bits, so only a product of two unsigned numbers can overflow `i128`, and then only its low bits matter.
         Multiply => x.wrapping_mul(y),
         Divide => x.checked_div(y).ok_or(Fault::Division)?,
         Remainder => {
@@ -157,7 +158,7 @@ pub fn unary(op: UnaryOp, (value, ty): (i128, Arithmetic)) -> Result<(i128, Inte
     Ok((result(exact, promoted)?, promoted))
 }
 
-/// The result of a computation in a type.
+/// The exact result of a computation, reduced to the type in which it was computed: a fault if a signed type overflows; unsigned types wrap around.
 fn result(exact: i128, ty: Integer) -> Result<i128, Fault> {
     let values = Arithmetic::Integer(ty);
     match ty.signed && !values.has(exact) {

@@ -10,15 +10,15 @@
 //!              | "i" | "n" | "e" | "Z" | "I" | "J" | "K" | "M" | "N" | "O" }      a constant, of a range
 //! ```
 //!
-//! An operand that may be in memory or elsewhere is in a register here: its value is read before the first instruction, and written after the last.
-//! Alternatives separated by commas are not supported.
+//! An operand that may be in memory or in a register is always placed in a register: its value is read before the first instruction, and written back
+//! after the last. Alternatives separated by commas are not supported.
 
 use std::fmt;
 
-/// A constraint, parsed.
+/// The constraint of one operand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constraint {
-    /// The text.
+    /// The constraint as written, for messages.
     pub text: String,
     /// The direction of the data.
     pub direction: Direction,
@@ -42,17 +42,17 @@ pub enum Direction {
 /// The storage of an operand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConstraintKind {
-    /// The object in memory.
+    /// An object in memory, addressed directly by the instructions.
     Memory,
-    /// A register: this one, or any. A constant of the range may be an immediate operand instead.
+    /// A register: the given one, or any general register if `None`. With a range, a constant operand in this range may be an immediate instead.
     Register(Option<Machine>, Option<(i128, i128)>),
-    /// A constant of a range.
+    /// A constant in this range, both ends included.
     Immediate((i128, i128)),
-    /// The storage of the output with this number.
+    /// The same storage as the output with this number.
     Tied(usize),
-    /// A condition of the flags after the last instruction.
+    /// The value of a condition code after the last instruction: 0 or 1.
     Condition(Condition),
-    /// A storage that is not supported, for this reason.
+    /// An unsupported constraint, with the reason.
     Unknown(String),
 }
 
@@ -60,12 +60,12 @@ pub enum ConstraintKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Machine(pub u8);
 
-/// A condition code.
+/// A condition code of x86-64: a test of the flags, possibly negated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// The test.
+    /// The test of the flags that the code names, before negation.
     pub test: Test,
-    /// Whether the condition holds if the test fails.
+    /// Whether the condition is the negation of the test, as in `nz`.
     pub negated: bool,
 }
 
@@ -74,15 +74,15 @@ pub struct Condition {
 pub enum Test {
     /// Signed overflow.
     Overflow,
-    /// The carry: less than, unsigned.
+    /// The carry flag: less than, unsigned.
     Below,
-    /// Zero: equal.
+    /// The zero flag: equal.
     Equal,
     /// At most, unsigned.
     BelowOrEqual,
-    /// The sign.
+    /// The sign flag: the result is negative.
     Sign,
-    /// An even number of ones in the low byte.
+    /// The parity flag: the low byte of the result has an even number of ones.
     Parity,
     /// Less than, signed.
     Less,
@@ -126,7 +126,7 @@ impl Machine {
     /// The stack pointer.
     pub const STACK: Machine = Machine(4);
 
-    /// The register with a name, without `%`, and the number of its bytes that the name denotes.
+    /// The register with a name (without `%`), and the number of bytes that the name denotes: `eax` is 4 bytes of `rax`.
     pub fn named(name: &str) -> Option<(Self, u64)> {
         if let Some(number) = BYTES.iter().position(|byte| *byte == name) {
             return Some((Machine(number as u8), 1));
@@ -175,7 +175,7 @@ impl fmt::Display for Constraint {
 }
 
 impl Constraint {
-    /// Parses a constraint of an output or an input.
+    /// Parses the constraint of an output (if `output`) or of an input.
     pub fn new(text: &str, output: bool) -> Self {
         let rest = text.trim_start_matches(['=', '+', '&', '%']);
         let modifiers = &text[..text.len() - rest.len()];
@@ -200,7 +200,7 @@ impl Constraint {
     }
 }
 
-/// The storage that the letters of a constraint select.
+/// The storage class that the letters of a constraint select, after the modifiers `=`, `+`, `&` and `%` have been removed.
 fn storage(letters: &str, output: bool) -> ConstraintKind {
     use ConstraintKind::*;
     if let Some(code) = letters.strip_prefix("@cc") {
@@ -260,7 +260,7 @@ fn storage(letters: &str, output: bool) -> ConstraintKind {
     match (general || fixed.is_some(), memory, range) {
         (true, _, range) => Register(fixed.filter(|_| !general), range),
         (false, true, None) => Memory,
-        // The compiler may copy a constant to memory, which no other thread sees.
+        // A compiler may place a constant in memory, but no other thread accesses that memory, so a register is equivalent.
         (false, true, Some(_)) => Register(None, range),
         (false, false, Some(range)) => Immediate(range),
         (false, false, None) => Unknown("it names no storage".into()),

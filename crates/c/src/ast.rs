@@ -1,25 +1,31 @@
-//! Syntax trees of C. Names of types and tags are resolved during parsing, because C cannot be parsed otherwise; names of variables, functions and
-//! members are resolved later, in [`typed`](crate::typed).
+//! Syntax trees of C. The parser itself resolves type names and tags, because C cannot be parsed otherwise; [`typed`](crate::typed) resolves the
+//! names of variables, functions and members.
+
+mod types;
 
 use std::rc::Rc;
 
 use fencewright_program::Span;
 
+pub use self::types::{
+    Alignment, Attributes, EnumerationId, Field, FunctionType, Integer, Mode, Parameter, Rank, Record,
+    RecordId, Type, TypeKind,
+};
 use crate::literal::Literal;
 use crate::token::{ExpansionId, Symbol};
 
-/// A translation unit.
+/// A translation unit: the main file after preprocessing.
 #[derive(Debug, Default)]
 pub struct Unit {
-    /// Its declarations and function definitions, in order.
+    /// The declarations and function definitions at file scope, in order.
     pub items: Vec<Item>,
     /// For each source file, the number of items up to its end.
     pub ends: Vec<usize>,
-    /// The structures and unions that it mentions.
+    /// All structures and unions, including those that are only mentioned and never defined. A [`RecordId`] is an index into this list.
     pub records: Vec<Record>,
     /// Structures and unions with later definitions of them, by other source files.
     pub again: Vec<(RecordId, RecordId)>,
-    /// The number of enumerations that it mentions.
+    /// The number of enumerations; an [`EnumerationId`] is less than this number.
     pub enumerations: u32,
 }
 
@@ -41,7 +47,7 @@ pub struct Function {
     pub ty: Rc<FunctionType>,
     /// Whether it is `static`.
     pub fixed: bool,
-    /// Enumerators declared in its type.
+    /// Enumerators declared in the return type or in the parameter types.
     pub enumerators: Vec<Enumerator>,
     /// The statements in braces after the declarator.
     pub body: Block,
@@ -50,200 +56,22 @@ pub struct Function {
 /// A name with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// The spelling.
+    /// The spelling of the name.
     pub symbol: Symbol,
-    /// The position.
+    /// The position of the name in the text, or of the outermost macro use that produced it.
     pub span: Span,
-    /// The macro expansion that produced it.
+    /// The macro expansion that produced the token.
     pub expansion: ExpansionId,
-}
-
-/// A structure or a union, by its number in [`Unit::records`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RecordId(pub u32);
-
-/// An enumeration, by its number, which is less than [`Unit::enumerations`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct EnumerationId(pub u32);
-
-/// A structure or a union.
-#[derive(Debug)]
-pub struct Record {
-    /// The tag, if any.
-    pub tag: Option<Symbol>,
-    /// Whether it is a union.
-    pub union: bool,
-    /// The members; `None` while the type is incomplete.
-    pub fields: Option<Vec<Field>>,
-    /// The attributes that affect the layout.
-    pub attributes: Attributes,
-    /// The position of the first mention.
-    pub span: Span,
-}
-
-/// Attributes that affect the layout.
-#[derive(Clone, Debug, Default)]
-pub struct Attributes {
-    /// Whether there is no padding: `__attribute__((packed))`.
-    pub packed: bool,
-    /// Requested alignments.
-    pub aligned: Vec<Rc<Alignment>>,
-    /// The type that `mode` or `vector_size` substitutes for the written one, if any.
-    pub mode: Option<Mode>,
-}
-
-/// A type given by an attribute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// An integer of this rank, signed or unsigned like the written type.
-    Integer(Rank),
-    /// A floating-point type of this size in bytes.
-    Floating(u64),
-    /// A type that is not supported, with its name in messages.
-    Unsupported(&'static str),
-}
-
-/// A requested alignment.
-#[derive(Debug)]
-pub enum Alignment {
-    /// This number of bytes.
-    Value(Expr),
-    /// The alignment of a type.
-    Type(Type),
-    /// The largest alignment that the machine uses.
-    Most,
-}
-
-/// A member of a structure or union.
-#[derive(Debug)]
-pub struct Field {
-    /// The name, if any. The members of a structure or union without a name count as members of the enclosing structure or union.
-    pub name: Option<Name>,
-    /// Its type.
-    pub ty: Type,
-    /// The width of a bit-field; `None` for other members.
-    pub bits: Option<Expr>,
-    /// The attributes that affect the layout.
-    pub attributes: Attributes,
-    /// The position.
-    pub span: Span,
-}
-
-/// A type with its qualifiers.
-#[derive(Clone, Debug)]
-pub struct Type {
-    /// The type itself.
-    pub kind: TypeKind,
-    /// Whether it is `_Atomic`.
-    pub atomic: bool,
-    /// Whether it is `const`.
-    pub constant: bool,
-    /// Whether it is `volatile`.
-    pub volatile: bool,
-}
-
-impl From<TypeKind> for Type {
-    fn from(kind: TypeKind) -> Self {
-        Type { kind, atomic: false, constant: false, volatile: false }
-    }
-}
-
-/// The kinds of types, as they are written.
-#[derive(Clone, Debug)]
-pub enum TypeKind {
-    /// `void`.
-    Void,
-    /// `_Bool`.
-    Bool,
-    /// An integer type other than `_Bool` and enumerations.
-    Integer(Integer),
-    /// The type of an `enum`.
-    Enumeration(EnumerationId),
-    /// A floating-point type of this size in bytes; floating-point numbers are not modelled.
-    Floating(u64),
-    /// A type that is not supported, with its name in messages. It is an error where something uses it.
-    Unsupported(&'static str),
-    /// A structure or union.
-    Record(RecordId),
-    /// A pointer to the given type.
-    Pointer(Rc<Type>),
-    /// An array; the length may be omitted.
-    Array(Rc<Type>, Option<Rc<Expr>>),
-    /// The type of a function, not of a pointer to it.
-    Function(Rc<FunctionType>),
-    /// `typeof` an expression.
-    TypeOf(Rc<Expr>),
-    /// The type of the initial value: `__auto_type`.
-    Inferred,
-}
-
-/// An integer type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Integer {
-    /// The conversion rank (C11 6.3.1.1).
-    pub rank: Rank,
-    /// Whether it is signed.
-    pub signed: bool,
-}
-
-impl Integer {
-    /// `int`.
-    pub const INT: Integer = Integer { rank: Rank::Int, signed: true };
-
-    /// The width in bits, as on x86-64 under Linux.
-    pub fn bits(self) -> u32 {
-        match self.rank {
-            Rank::Char => 8,
-            Rank::Short => 16,
-            Rank::Int => 32,
-            Rank::Long | Rank::LongLong => 64,
-        }
-    }
-}
-
-/// The ranks of integer types.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Rank {
-    /// `char`.
-    Char,
-    /// `short`.
-    Short,
-    /// `int`.
-    Int,
-    /// `long`.
-    Long,
-    /// `long long`.
-    LongLong,
-}
-
-/// The return type and the parameters of a function.
-#[derive(Debug)]
-pub struct FunctionType {
-    /// The return type.
-    pub result: Type,
-    /// The parameters; `None` for a declaration without a prototype.
-    pub parameters: Option<Vec<Parameter>>,
-    /// Whether further arguments may follow.
-    pub variadic: bool,
-}
-
-/// A parameter of a function.
-#[derive(Debug)]
-pub struct Parameter {
-    /// The name, if any.
-    pub name: Option<Name>,
-    /// Its type.
-    pub ty: Type,
 }
 
 /// A declaration of one or several names.
 #[derive(Debug)]
 pub struct Declaration {
-    /// The storage class.
+    /// The storage class, without `typedef`.
     pub storage: Storage,
-    /// The declared names.
+    /// The names that the declaration declares, other than type names.
     pub declarators: Vec<Declarator>,
-    /// Enumerators declared in the types; they precede the declarators.
+    /// Enumerators declared in the types; their scope begins before the first declarator.
     pub enumerators: Vec<Enumerator>,
     /// Structures and unions whose members are declared here.
     pub records: Vec<RecordId>,
@@ -251,7 +79,7 @@ pub struct Declaration {
     pub types: Vec<(Name, Type)>,
     /// The conditions and messages of `_Static_assert`.
     pub assertions: Vec<(Expr, Option<String>)>,
-    /// The position.
+    /// The position from the first specifier to the semicolon.
     pub span: Span,
 }
 
@@ -266,12 +94,12 @@ pub struct Storage {
     pub thread_local: bool,
 }
 
-/// A declared name.
+/// A declared name with its type and initialiser.
 #[derive(Debug)]
 pub struct Declarator {
     /// The declared name, with its position.
     pub name: Name,
-    /// Its type.
+    /// The type of the name: the specifiers of the declaration combined with the declarator.
     pub ty: Type,
     /// The initialiser, if any.
     pub initial: Option<Initializer>,
@@ -280,26 +108,26 @@ pub struct Declarator {
 /// A constant declared in an `enum`.
 #[derive(Debug)]
 pub struct Enumerator {
-    /// The name.
+    /// The name of the constant.
     pub name: Name,
     /// The value; if omitted, one more than that of the previous enumerator.
     pub value: Option<Expr>,
-    /// The enumeration that it belongs to.
+    /// The enumeration in which the enumerator is declared.
     pub enumeration: EnumerationId,
-    /// Whether it is the first enumerator of its enumeration.
+    /// Whether this is the first enumerator of its enumeration.
     pub first: bool,
 }
 
-/// An initialiser.
+/// An initialiser: the part of a declaration after `=`, or the braces of a compound literal.
 #[derive(Debug)]
 pub enum Initializer {
-    /// A value.
+    /// An initialiser without braces.
     Expression(Expr),
     /// An initialiser list: values of elements or members.
     List(Vec<(Vec<Designator>, Initializer)>, Span),
 }
 
-/// A designator: the element or member that an initial value is for.
+/// A designator: names the element or member that the following initial value is for.
 #[derive(Debug)]
 pub enum Designator {
     /// `[3]`.
@@ -319,32 +147,31 @@ pub struct Block {
     pub span: Span,
 }
 
-/// A statement, with the information whether fences can be inserted beside it.
+/// A statement, together with the places where a fence can be inserted before or after it.
 #[derive(Debug)]
 pub struct Statement {
-    /// The statement itself.
+    /// The kind of statement, with its parts.
     pub kind: StatementKind,
-    /// The position.
+    /// The position from the first to the last token.
     pub span: Span,
-    /// The macro expansion that produced its first token.
+    /// The macro expansion that produced the first token.
     pub expansion: ExpansionId,
-    /// Whether a statement can be inserted before this one: this one is inside a block, and its first token and the token before that do not come
-    /// from the same macro expansion.
+    /// Whether text can be inserted before the statement: no macro use produced both its first token and the preceding token.
     pub starts: bool,
-    /// Whether a statement can be inserted after this one.
+    /// Whether text can be inserted after the statement: no macro use produced both its last token and the following token.
     pub ends: bool,
-    /// Its position in the definition of a macro, if a single expansion produced all of it.
+    /// The position of the statement in the definition of a macro, if a single expansion produced the whole statement.
     pub definition: Option<Rc<Definition>>,
 }
 
-/// The position of a statement in the definition of a macro.
+/// The position of a statement in the definition of a macro, where a fence can be inserted if none can be inserted in the text that uses the macro.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// The name of the macro that is expanded.
+    /// The name of the outermost macro used in the text.
     pub name: Rc<str>,
-    /// The position in the definition.
+    /// The position of the statement in the replacement list.
     pub span: Span,
-    /// The position of the use of the macro.
+    /// The position in the text where that macro is used.
     pub used: Span,
     /// Whether another statement can be inserted before the statement in the definition.
     pub starts: bool,
@@ -359,7 +186,7 @@ pub enum StatementKind {
     Empty,
     /// An expression statement.
     Expression(Expr),
-    /// A construct that is not supported, with the message for where an execution may reach it.
+    /// An unsupported construct. Its message is reported if an execution may reach the construct.
     Unsupported(&'static str),
     /// A declaration.
     Declaration(Declaration),
@@ -396,9 +223,9 @@ pub enum StatementKind {
 /// `asm("...")`.
 #[derive(Debug)]
 pub struct Assembly {
-    /// The instructions, in which operands have numbers: `%[2]` where the program says `%[name]`.
+    /// The instructions. References to operands by name are replaced by references by number: `%[name]` becomes `%[2]`.
     pub text: String,
-    /// Whether it is `asm goto`.
+    /// Whether the statement is `asm goto`, which may jump to labels of the function.
     pub jumps: bool,
     /// Outputs: the constraint and the operand.
     pub outputs: Vec<(String, Expr)>,
@@ -411,11 +238,11 @@ pub struct Assembly {
 /// An expression.
 #[derive(Debug)]
 pub struct Expr {
-    /// The expression itself.
+    /// The kind of expression, with its operands.
     pub kind: ExprKind,
-    /// The position.
+    /// The position from the first to the last token.
     pub span: Span,
-    /// The macro expansion that produced its first token.
+    /// The macro expansion that produced the first token.
     pub expansion: ExpansionId,
 }
 
@@ -428,7 +255,7 @@ pub enum ExprKind {
     Integer(Literal),
     /// A character constant.
     Character(i64),
-    /// A construct that is not supported, with the message for where an execution may reach it.
+    /// An unsupported construct. Its message is reported if an execution may reach the construct.
     Unsupported(String),
     /// A string literal.
     String(String),
@@ -438,7 +265,7 @@ pub enum ExprKind {
     Step(Step, Box<Expr>),
     /// A binary operator, including `&&` and `||`.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// An assignment, compound or not.
+    /// An assignment; with a binary operation for compound assignments such as `+=`.
     Assign(Option<BinaryOp>, Box<Expr>, Box<Expr>),
     /// `a ? b : c`; in GNU C, `b` may be omitted.
     Conditional(Box<Expr>, Option<Box<Expr>>, Box<Expr>),
@@ -464,7 +291,7 @@ pub enum ExprKind {
     Compound(Type, Box<Initializer>),
     /// `({ ... })`, a statement expression.
     Statements(Block),
-    /// `_Generic`: the controlling expression, and the associations; `None` is `default`.
+    /// `_Generic`: the controlling expression and the associations; an association without a type is `default`.
     Generic(Box<Expr>, Vec<(Option<Type>, Expr)>),
     /// `__builtin_offsetof(type, member)`.
     OffsetOf(Type, Vec<Designator>),
@@ -492,9 +319,9 @@ pub enum UnaryOp {
 /// `++` and `--`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Whether it increments.
+    /// Whether the operator is `++`.
     pub up: bool,
-    /// Whether it is a prefix operator.
+    /// Whether the operator precedes its operand.
     pub prefix: bool,
 }
 

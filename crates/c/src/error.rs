@@ -2,22 +2,21 @@
 
 use fencewright_program::Span;
 
-/// A message about a position.
+/// An error or a warning at one position of the source text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// The position.
+    /// The characters of the source text that the message is about.
     pub span: Span,
     /// The message, in one line.
     pub message: String,
     /// Advice for the user on how to correct the program, if there is any.
     pub help: Option<String>,
-    /// Whether no compiler accepts the text, even if the construct is unreachable. Other errors are about constructs that this front end does not
-    /// support.
+    /// Whether semantic analysis reports the error even if no execution can reach the construct, because every C compiler rejects the text.
     pub always: bool,
 }
 
 impl Error {
-    /// A message about a position.
+    /// An error or a warning at `span`, without advice. Semantic analysis reports such an error only if an execution may reach the construct.
     pub fn new(span: Span, message: impl Into<String>) -> Self {
         Error { span, message: message.into(), help: None, always: false }
     }
@@ -27,7 +26,7 @@ impl Error {
         Error { always: true, ..self }
     }
 
-    /// Adds advice.
+    /// Sets the advice, replacing any earlier advice.
     pub fn help(self, help: impl Into<String>) -> Self {
         Error { help: Some(help.into()), ..self }
     }

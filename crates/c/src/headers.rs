@@ -1,7 +1,7 @@
-//! Model headers: the contents of `#include <...>` for the standard library and others. They declare types, macros and functions; the translation to
-//! a program recognises most functions by name, and a few have a body here.
+//! Model headers: the texts that replace the headers of the C library, of Linux and of other verifiers in `#include <...>`. They declare types,
+//! macros and functions. Crate `c-model` recognises most of these functions by name; a few have a body here.
 
-/// The headers by name; some merely include another one.
+/// The text of each model header, by its name. Some headers only include another one.
 pub const HEADERS: [(&str, &str); 65] = [
     ("alloca.h", "#include <stdlib.h>\n"),
     ("asm/atomic.h", "#include <linux/atomic.h>\n"),
@@ -70,7 +70,7 @@ pub const HEADERS: [(&str, &str); 65] = [
     ("xmmintrin.h", "#include <immintrin.h>\n"),
 ];
 
-/// The headers of other verification tools. They mean the model header even where the tool's own one is in a folder of the user.
+/// Headers of other verifiers. An `#include` of these names finds the model header before it finds the original in a folder given by `-I`.
 pub const OF_TOOLS: [&str; 3] = ["dat3m.h", "genmc.h", "lkmm.h"];
 
 /// The predefined macros, as in gcc on x86-64 under Linux.

@@ -8,7 +8,7 @@ use fencewright_program::{FileId, Span};
 use crate::error::Error;
 use crate::token::{ExpansionId, Kind, Names, Symbol, Token};
 
-/// The punctuators, longest first; digraphs with their meaning.
+/// Spellings of punctuators, longest first, each with the punctuator that it denotes; only for digraphs the two differ.
 const PUNCTUATORS: [(&str, &str); 54] = [
     ("%:%:", "##"),
     ("<<=", "<<="),
@@ -120,7 +120,7 @@ pub fn lex_unless(
     Ok(tokens)
 }
 
-/// The token that a spelling forms; `None` if it does not form exactly one token.
+/// The kind and symbol of the token that a spelling forms; `None` if the spelling is not exactly one token.
 pub(crate) fn single(spelling: &str, names: &mut Names) -> Option<(Kind, Symbol)> {
     let tokens = lex(spelling, FileId::MAIN, names).ok()?;
     match tokens.as_slice() {
@@ -139,7 +139,7 @@ struct Lexer<'a> {
 }
 
 impl Lexer<'_> {
-    /// The position of the next character, after any line splices.
+    /// The offset of the first character at or after `at` that does not belong to a line splice (a backslash followed by a newline).
     fn skip_splices(&self, mut at: usize) -> usize {
         loop {
             match self.text.get(at..) {
@@ -223,7 +223,8 @@ impl Lexer<'_> {
         }
     }
 
-    /// A character constant or string, after `prefix` characters. If it is not closed on its line, the token is only the prefix and the quote.
+    /// Consumes a character constant or string that has an encoding prefix of `prefix` characters. If its line ends before the closing quote, the
+    /// token is only the prefix and the opening quote.
     fn quoted(&mut self, prefix: usize) -> Kind {
         let quote = self.peek(prefix).expect("a quote");
         (0..=prefix).for_each(|_| self.bump());

@@ -1,19 +1,19 @@
 //! Values of integer and character constants (C11 6.4.4).
 
-/// An integer constant.
+/// An integer constant as it is written. [`constant_type`](crate::arithmetic::constant_type) determines its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Literal {
-    /// The value, without a sign: `-` is an operator.
+    /// The value. The lexer treats a preceding `-` as an operator.
     pub value: u64,
-    /// Whether it has the suffix `u`.
+    /// Whether the constant has the suffix `u`.
     pub unsigned: bool,
-    /// The number of `l`s in its suffix.
+    /// The number of `l`s in the suffix, at most 2.
     pub long: u8,
-    /// Whether it is decimal, which determines its candidate types.
+    /// Whether the constant is decimal: decimal constants without `u` never get an unsigned type.
     pub decimal: bool,
 }
 
-/// The integer that a preprocessing number denotes; an error that says why if it denotes none.
+/// The value and suffix of an integer constant; an error for a floating-point constant or a malformed number.
 pub fn number(spelling: &str) -> Result<Literal, String> {
     let lower = spelling.to_ascii_lowercase();
     let (digits, radix) = match lower.as_bytes() {

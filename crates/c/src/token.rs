@@ -36,7 +36,7 @@ impl Names {
     }
 }
 
-/// The kind of a token.
+/// The lexical class of a token. All but `Newline` and `Placemarker` come from C11 6.4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A name or keyword.
@@ -57,8 +57,8 @@ pub enum Kind {
     Placemarker,
 }
 
-/// The macro use that produced a token, by its number in [`Preprocessed::expansions`](crate::preprocess::Preprocessed::expansions), or none for a
-/// token of the text itself.
+/// The macro use that produced a token, by its number in [`Preprocessed::expansions`](crate::preprocess::Preprocessed::expansions), counted from 1. 0
+/// marks a token that no macro produced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExpansionId(pub(crate) u32);
 
@@ -81,19 +81,19 @@ pub struct Token {
     pub kind: Kind,
     /// The spelling.
     pub symbol: Symbol,
-    /// The position of its characters: for a token of a replacement list, in the definition of the macro; for a token of an argument, in the macro
-    /// call.
+    /// The position of the token's characters: for a token of a replacement list, in the definition of the macro; for a token of an argument, in the
+    /// macro call.
     pub span: Span,
-    /// The macro use that produced it.
+    /// The innermost macro use that produced the token.
     pub expansion: ExpansionId,
-    /// Whether white space precedes it.
+    /// Whether white space precedes the token.
     pub spaced: bool,
-    /// The number of its hide set.
+    /// The token's hide set: the macros that may no longer be expanded here, by their number in `HiddenSets`.
     pub(crate) hidden: u32,
 }
 
 impl Token {
-    /// Whether it is this name, keyword or punctuator.
+    /// Whether the token is the name, keyword or punctuator with this spelling; false for strings and numbers.
     pub fn is(&self, symbol: Symbol) -> bool {
         self.symbol == symbol && matches!(self.kind, Kind::Identifier | Kind::Punctuator)
     }

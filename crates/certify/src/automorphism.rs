@@ -15,11 +15,11 @@
 //!
 //! * (e) in `g s` the image of e has the value that e has in s; or, if e is the number of a thread, this value with x and y exchanged.
 //!
-//! (e) holds for a constant, which is exchanged if it is a number of a thread. It holds for a register if the register is known to hold what e has to
-//! be: a number of a thread, or anything else; otherwise the register has no image. It holds by induction for any operator on values that are not
-//! numbers of threads; for `==` and `!=` between two numbers of threads, because exchanging x and y is injective; and for a comparison of a number of
-//! a thread with a constant if x and y compare alike with that constant. Everything else, such as `<` between numbers of threads or `+` on them, has
-//! no image, and the exchange is rejected.
+//! A constant satisfies (e); it is exchanged if it is a number of a thread. A register satisfies (e) if the register is known to hold a number of a
+//! thread where e has to be one, and any other value where e must not be one; otherwise the register has no image. By induction, (e) holds for any
+//! operator on values that are not numbers of threads; for `==` and `!=` between two numbers of threads, because exchanging x and y is injective; and
+//! for a comparison of a number of a thread with a constant if x and y compare alike with that constant. Everything else, such as `<` between numbers
+//! of threads or `+` on them, has no image, and the exchange is rejected.
 //!
 //! By (e), and because the ranges and array bounds that numbers of threads are checked against contain both x and y or neither, an operation has in s
 //! the same effect as its image in `g s`: both are enabled or neither is, both fault or neither does, and the results of the operation are mapped to
@@ -28,11 +28,11 @@
 //! and disjunctions. So g has the properties (a), (b) and (c) of a symmetry in [`symmetry`](crate::symmetry). All permutations that exchanges
 //! generate have them, too, and the proof there shows that one state of each orbit is enough.
 //!
-//! One register may hold the number of a thread at one location and something else at another. So a register has a *kind* at each location: whether
-//! it holds the number of a thread there. The check follows an edge operation by operation: after the edge, the kinds must be those of its target
-//! location; and before each operation, which may fault, they must be those of the fault location. Registers that are *dead* at a location have no
-//! kind there: no operation may read them before writing them, no property may observe them, and states that differ only in dead registers are
-//! identified. Such states behave alike because a dead register remains dead until it is written, which is checked together with the kinds.
+//! One register may hold the number of a thread at one location and another value at another location. So a register has a *kind* at each location:
+//! whether it holds the number of a thread there. The check follows an edge operation by operation: after the edge, the kinds must be those of its
+//! target location; and before each operation, which may fault, they must be those of the fault location. Registers that are *dead* at a location
+//! have no kind there: no operation may read them before writing them, no property may observe them, and states that differ only in dead registers
+//! are identified. Such states behave alike because a dead register remains dead until it is written, which is checked together with the kinds.
 
 use std::collections::{BTreeSet, HashMap};
 

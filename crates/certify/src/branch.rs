@@ -111,8 +111,8 @@ impl Branch {
         self.shifted(after.x).flat_map(move |x| self.shifted(y).map(move |y| difference(x, y)))
     }
 
-    /// The values of a cell after the commands, each as a cell (or 0) plus a constant; `None` for a value of another form. Without a cell, the value
-    /// 0.
+    /// The values of a cell after the commands, each as a cell (or 0) plus a constant; `None` for a value of another form. If `cell` is `None`, the
+    /// only value is 0.
     fn shifted(&self, cell: Option<CellId>) -> impl Iterator<Item = Shifted> {
         let changed = cell.and_then(|cell| self.changed(cell));
         let unchanged = changed.is_none().then_some(Some((cell, 0)));

@@ -28,8 +28,8 @@ pub struct Certificate {
     pub format: String,
     /// Must be [`VERSION`].
     pub version: u32,
-    /// The fingerprint of the program (crate `fingerprint`), by which users notice that two certificates were mixed up. The checker does not depend
-    /// on it.
+    /// The fingerprint of the program (module `fingerprint` of crate `verdict`), by which users notice that two certificates were mixed up. The
+    /// checker does not depend on it.
     pub program: String,
     /// The statement about the program that the proofs are meant to show.
     pub claim: Claim,
@@ -64,7 +64,7 @@ pub enum Claim {
     /// The program is robust against TSO: in the program instrumented with attacks, no attack succeeds under SC. There is one proof for each group of
     /// attacks.
     Robust {
-        /// The notion of robustness.
+        /// Robustness, or freedom from triangular races.
         notion: NotionName,
     },
     /// The program has these properties under TSO, because the program in which stores are delayed along some paths has them under SC and is robust.
@@ -216,22 +216,22 @@ pub enum MachineName {
     Sc {},
     /// Exact queues with a bound; the proof has to show that no buffer overflows.
     Queue {
-        /// The memory model.
+        /// The memory model of the queues.
         model: Model,
         /// The capacity: one number for each thread, or a list with one for each memory cell.
         #[serde(with = "bound")]
         bound: Bound,
     },
-    /// Partial buffers.
+    /// [`Buffers::Partial`]: buffers that keep the order of some stores only.
     Partial {
-        /// The memory model.
+        /// The memory model of the buffers.
         model: Model,
-        /// The number of stores kept in order.
+        /// Maximum number of stores kept in order (PSO: of each memory cell).
         k: u32,
         /// The end of the buffer whose stores are kept in order.
         kept: KeptEnd,
-        /// The memory cells that have summary cells, for the values of those of their stores that are not kept in order; omitted if no memory cell
-        /// has one.
+        /// The memory cells with a summary cell, which holds the values of the stores to the memory cell that are not kept in order; omitted if there
+        /// are none.
         #[serde(default, skip_serializing_if = "Summarised::is_empty", with = "memory_cells")]
         summaries: Summarised,
     },
@@ -296,7 +296,7 @@ pub enum Model {
     Pso,
 }
 
-/// Which stores of an abstracted buffer are kept in order: the oldest or the newest ones.
+/// Which stores of a partial buffer are kept in order: the oldest or the newest ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
@@ -425,7 +425,7 @@ impl StateInvariant {
         }
     }
 
-    /// The cubes of the invariant.
+    /// The invariant in the form that the checker uses: a list of cubes.
     pub fn cubes(&self) -> Vec<Cube> {
         self.invariant.iter().map(|cube| cube.iter().map(Constraint::meaning).collect()).collect()
     }

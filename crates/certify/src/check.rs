@@ -21,19 +21,19 @@ use crate::{inductive, states};
 /// The reason why a certificate is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rejection {
-    /// It is not a certificate of a form that this checker knows.
+    /// The certificate is malformed, or has a form that this checker does not know.
     Format(String),
-    /// It is about a property that the program does not have, or that no certificate of this kind can show.
+    /// The certificate is about a property that the program does not have, or that no certificate of this kind can show.
     Property(String),
-    /// Its families or classes contain threads that cannot be exchanged.
+    /// The families or classes of the certificate contain threads that cannot be exchanged.
     Symmetry(String),
-    /// One of its reductions is not justified, for the reason in words.
+    /// A reduction that the certificate states is not justified; the text gives the reason.
     Reduction(String),
-    /// The program uses a number that the certificate declares to be a version for more than its order, for the reason in words.
+    /// The certificate declares a number of the program to be a version, but the program depends on more than the order of that number.
     Versions(String),
     /// The program cannot be transformed as the claim requires.
     Transformation(String),
-    /// One of several proofs is wrong: the one with this number.
+    /// The proof with this number is wrong, for the given reason; used if the certificate has several proofs.
     Proof(usize, Box<Rejection>),
     /// The state with this number is not a state of the machine, occurs twice, or has constraints that are not in normal form, for example because
     /// they mention a cell that does not exist.
@@ -53,7 +53,7 @@ pub enum Rejection {
 pub enum Undecided {
     /// The caller's `stop` returned true.
     Stopped,
-    /// Something, described in words, exceeds a size limit of the checker.
+    /// A part of the input, described in words, is too large for the checker.
     TooLarge(String),
     /// A condition of the state with this number, described in words, has neither a proof nor a counterexample.
     Hard(usize, String),
@@ -265,8 +265,8 @@ impl Proofs<'_> {
         Ok(())
     }
 
-    /// Checks that the next proofs show these properties under TSO (THESIS16 Algorithm 3.1). The paths need not be trusted: the extended program has
-    /// all TSO executions of the program, whatever the paths are along which it delays stores.
+    /// Checks that the next proofs show these properties under TSO (THESIS16 Algorithm 3.1). The paths need not be trusted: whatever they are, the
+    /// program extended by them has all TSO executions of the program.
     fn lazy(
         &mut self,
         program: &Program,

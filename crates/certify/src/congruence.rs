@@ -17,7 +17,7 @@ pub fn follows(known: &[Constraint], form: &Linear, modulus: i64) -> bool {
 }
 
 /// Whether two congruences contradict each other by a sufficient condition: they have the same modulus, and their forms differ by a constant that is
-/// not a multiple of it.
+/// not a multiple of the modulus.
 pub fn contradict(one: &Constraint, other: &Constraint) -> bool {
     match (one, other) {
         (Constraint::Multiple(a, m), Constraint::Multiple(b, n)) if m == n => {

@@ -39,9 +39,9 @@ impl Difference {
 pub struct Edge {
     /// The variable x of `x - y <= c`.
     pub x: usize,
-    /// The variable y.
+    /// The variable y of `x - y <= c`.
     pub y: usize,
-    /// The bound c.
+    /// The bound c of `x - y <= c`.
     pub c: i64,
 }
 

@@ -153,8 +153,8 @@ impl<'a> Checker<'a> {
         Ok(Checker { machine, symmetry, states, numbers, refuter, stop })
     }
 
-    /// Checks conditions 2 and 3 for all states. Of several rejections, a mistake takes precedence over an undecided state; then the first state
-    /// counts.
+    /// Checks conditions 2 and 3 for all states. If several states are rejected, a mistake takes precedence over an undecided state, and an earlier
+    /// state over a later one.
     fn all(&self, properties: &[Property]) -> Result<Accepted, Rejection> {
         let cubes = self.states.iter().map(|s| s.cubes.len()).sum();
         let check = |states: Range<usize>, scratch: &mut Paths| {
@@ -171,7 +171,7 @@ impl<'a> Checker<'a> {
         Ok(Accepted { controls: self.states.len(), cubes, steps, ..Accepted::default() })
     }
 
-    /// Checks condition 1.
+    /// Checks condition 1: the proof covers the initial states.
     fn start(&self) -> Result<(), Rejection> {
         let target = self.target(&self.machine.initial()).ok_or(Rejection::Start)?;
         let mut index = Index::default();
@@ -186,7 +186,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// Checks condition 2 for one state; returns the number of steps.
+    /// Checks condition 2 for one state: no step leads outside the proof. Returns the number of steps.
     fn closed(&self, n: usize, scratch: &mut Paths) -> Result<usize, Rejection> {
         let state = &self.states[n];
         let steps = self.machine.steps(&state.control);
@@ -215,7 +215,7 @@ impl<'a> Checker<'a> {
         Ok(steps.len())
     }
 
-    /// Checks condition 3 for one state.
+    /// Checks condition 3 for one state: its invariant excludes all violations.
     fn allowed(&self, n: usize, properties: &[Property], scratch: &mut Paths) -> Result<(), Rejection> {
         let state = &self.states[n];
         for property in properties {
@@ -398,8 +398,8 @@ impl<'a> Checker<'a> {
         let cubes = target.map_or(&[][..], |t| &self.states[t.state].cubes);
         let entails = |cubes: &[Cube]| entailment::entails_some(&known, cubes, self.refuter, self.stop);
         // Cubes are first tried one by one, which is faster than all together. A cube is tried alone only if shortest paths show all its differences,
-        // so that only other constraints are left to the refuter. With congruences, up to MOST_HIDDEN differences may be left to it too: they may
-        // follow from congruences, which shortest paths do not use.
+        // so that only constraints of other forms are left to the refuter. With congruences, up to MOST_HIDDEN differences may be left to the refuter
+        // too, because they may follow from congruences, which shortest paths do not use.
         let hidden = if known.iter().any(|c| c.at_most().is_none()) { MOST_HIDDEN } else { 0 };
         let left = |(wanted, cube): (&Vec<(usize, Wanted)>, &Cube)| {
             let left: Vec<&(usize, Wanted)> = wanted.iter().filter(|wanted| !holds(wanted)).collect();
@@ -420,8 +420,8 @@ impl<'a> Checker<'a> {
         let alone: Vec<Cube> = alone.into_iter().filter_map(after).collect();
         let together: Vec<Cube> = together.into_iter().filter_map(after).collect();
         let Err(before) = entails(&together) else { return Covered::Yes };
-        // If the refuter found neither a proof nor a counterexample for all cubes together, they are tried one by one: every cube that it has to
-        // refute multiplies its case distinctions, so a single cube may be easier.
+        // If the refuter found neither a proof nor a counterexample for all cubes together, they are tried one by one: each further cube multiplies
+        // the case distinctions of the refuter, so a single cube may be easier.
         let hard = if before.is_none() { &together[..] } else { &[] };
         let taken = |cell: CellId| branch.after(&Linear::cell(cell)).and_then(|mut values| values.pop());
         let renamed = |c: &Constraint| c.about(self.named(target, c.form()));
@@ -468,7 +468,7 @@ struct PreparedBranch {
     branch: Branch,
     /// Pairs (copy, summary) of variables: copies of values of summary cells.
     copies: Vec<(usize, usize)>,
-    /// Its assumptions that are differences.
+    /// The assumptions of the branch that are differences.
     assumed: Vec<Edge>,
     /// The target's invariant in terms of the values before the commands: for each cube, the index of each constraint and its translations.
     wanted: Vec<Vec<(usize, Wanted)>>,
@@ -476,7 +476,7 @@ struct PreparedBranch {
 
 /// A constraint, in terms of the values before the commands, that has to follow.
 enum Wanted {
-    /// A difference.
+    /// The constraint is a difference.
     Edge(Edge),
     /// The form is a multiple of the number.
     Multiple(Linear, i64),

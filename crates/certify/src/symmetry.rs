@@ -167,7 +167,7 @@ pub(crate) fn same(formula: &Formula, other: &Formula) -> bool {
     formula.defined().is_none() && Parts::of(formula) == Parts::of(other)
 }
 
-/// The canonical form of a formula up to these rules.
+/// The canonical form of a formula with respect to [`same`].
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Parts {
     All(BTreeSet<Parts>),
@@ -189,7 +189,7 @@ impl Parts {
         }
     }
 
-    /// The operands of nested operators of one kind.
+    /// The canonical forms of the operands of nested operators `op`: those of a, b and c for `a && (b && c)`.
     fn operands(formula: &Formula, op: BinaryOp) -> BTreeSet<Parts> {
         let mut operands = BTreeSet::new();
         let mut open = vec![formula];

@@ -114,7 +114,7 @@ fn checked(certificate: &Certificate, program: &Program, limits: &Limits) -> Ans
 
 /// The reason why a certificate cannot be read.
 enum Unread {
-    /// It cannot be opened or is malformed; with line and column, if they are known.
+    /// The certificate cannot be opened or is malformed; with line and column, if they are known.
     Bad(String, Option<(usize, usize)>),
     /// A limit was reached.
     GivenUp(Reason),

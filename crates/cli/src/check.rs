@@ -149,7 +149,7 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    /// Checks a file under all models. The first model has the part of the limits that loading has left over.
+    /// Checks a file under all models. Loading counts against the limits of the first model; every further model has new limits.
     fn check_file(&mut self, limits: &Limits, out: &mut Output) -> Status {
         let program = self.posed.program.clone();
         let loaded = program.loaded();

@@ -1,9 +1,9 @@
 //! Writes files so that either the new contents are complete or the old contents are kept.
 //!
-//! New contents are written to a new file beside the old one; then the new file gets the name, the owner and the permissions of the old one. If that
-//! would break something (the file has other names too, its owner cannot be kept, the directory cannot be written to), the contents are written into
-//! the old file itself; if that fails half way, the old contents are restored. A file that was read before ([`Original`]) is replaced only if it has
-//! not been changed or replaced since then.
+//! New contents are written to a new file beside the old one; then the new file gets the name, the owner and the permissions of the old one. If the
+//! file has other names too, if its owner cannot be kept, or if the directory cannot be written to, the contents are written into the old file itself
+//! instead; if that fails half way, the old contents are restored. A file that was read before ([`Original`]) is replaced only if it has not been
+//! changed or replaced since then.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, Write};
@@ -24,15 +24,15 @@ const TRIES: u32 = 100;
 
 /// A file as it was when it was read.
 pub struct Original {
-    /// Its contents.
+    /// The contents at that time.
     pub bytes: Vec<u8>,
-    /// Its canonical path.
+    /// The canonical path of the file when it was read.
     place: PathBuf,
     identity: Identity,
 }
 
 impl Original {
-    /// Reads at most `most` bytes of a file that will be replaced later. It must be a regular file.
+    /// Reads at most `most` bytes of a file that will be replaced later. The file must be regular.
     pub fn read(path: &Path, most: u64) -> io::Result<Self> {
         // Opening a pipe would block until another process writes to it.
         if !fs::metadata(path)?.is_file() {
@@ -212,8 +212,8 @@ fn write_into(file: &mut File, contents: Contents<'_>) -> io::Result<()> {
 struct Temporary(PathBuf);
 
 impl Temporary {
-    /// A new file in the same directory. If it will replace another file, only its owner can read it until it is complete. Its name is short, because
-    /// the name of the replaced file may already have the maximum length.
+    /// Creates a new file in the same directory. If this file will replace another one, only the owner can read it until it is complete. The name is
+    /// short, because the name of the replaced file may already have the maximum length.
     fn beside(target: &Path, replaced: Option<&Metadata>) -> io::Result<(Self, File)> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);

@@ -1,6 +1,6 @@
-//! `FENCEWRIGHT_GAPS=MILLISECONDS`: a development aid. Every time a thread computes for longer than that between two checks of its limits, a line on
-//! the standard error names the places of both checks; with `RUST_BACKTRACE=1` also the stack at the second one. `fencewright-bench limits --gaps`
-//! sets the variable.
+//! `FENCEWRIGHT_GAPS=MILLISECONDS`: a development aid. Every time a thread computes for longer than this time between two checks of its limits, a
+//! line on the standard error names the places of both checks; with `RUST_BACKTRACE=1` also the stack at the second check. `fencewright-bench limits
+//! --gaps` sets the variable.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::Location;

@@ -64,7 +64,7 @@ pub fn make_room(limit: Option<u64>) {
 fn resident() -> u64 {
     let now = START.elapsed().as_millis() as u64;
     let due = NEXT.load(Ordering::Relaxed);
-    // If several threads find that a query is due, only one of them makes it.
+    // If several threads find that a query is due, only one of them queries the operating system.
     if now >= due
         && NEXT.compare_exchange(due, now + INTERVAL_MS, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         && let Some(stats) = memory_stats::memory_stats()

@@ -92,7 +92,7 @@ pub fn write_error(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// Reports an error about something, usually a file.
+/// Reports an error on the standard error; `about` is usually the name of a file.
 pub fn complain(about: &str, message: &str) {
     write_error(&format!("fencewright: {}: {message}\n", escape(about)));
 }

@@ -79,7 +79,7 @@ struct Simulation<'a> {
     state: State,
     /// The origins of the values in registers.
     origins: Rc<Origins>,
-    /// The registers that were written.
+    /// The registers that the steps so far have written.
     written: Written,
     cells: Cells,
     table: Table,

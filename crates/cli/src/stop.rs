@@ -9,11 +9,11 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use fencewright::engines::Token;
 
-/// Cancelled by the first signal.
+/// The token that all searches poll. The first signal cancels it.
 static ASKED: LazyLock<Token> = LazyLock::new(Token::default);
 /// Number of running searches that poll the token.
 static SEARCHES: AtomicUsize = AtomicUsize::new(0);
-/// Held while a file is being written.
+/// The lock that a thread holds while it writes a file.
 static WRITING: Mutex<()> = Mutex::new(());
 
 /// Installs the handler. If that fails, signals end the process as usual.
@@ -21,9 +21,9 @@ pub fn install() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
 
-    // A parent such as nohup, which wants the process to outlive its terminal, starts it with SIGHUP ignored; this is respected. Shells make
-    // background processes ignore SIGINT too; but a SIGINT that this process receives nevertheless was sent to it on purpose, so SIGINT is always
-    // handled.
+    // A parent such as nohup, which wants the process to outlive its terminal, starts the process with SIGHUP ignored; then SIGHUP stays ignored.
+    // Shells make background processes ignore SIGINT too; but a SIGINT that this process receives nevertheless was sent to it on purpose, so SIGINT
+    // is always handled.
     let outlives_terminal = ignored_signals() >> (SIGHUP - 1) & 1 == 1;
     let wanted =
         [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|&signal| signal != SIGHUP || !outlives_terminal);

@@ -9,9 +9,9 @@
 //! set becomes that store alone. A fence, a store-store fence, an indivisible step, and the lock empty the set, because no later store overtakes a
 //! store from before them.
 //!
-//! A store that is never overtaken needs no test: other threads see that its thread is past it only through that store itself, so an object that is
-//! freed while the store is in its buffer is also freed before the store in some execution, which violates `memory`. For the same reason SC and TSO
-//! never end the model in a program that satisfies `memory`.
+//! A store that is never overtaken needs no test. Other threads can observe that the thread has executed the store only when the store itself reaches
+//! memory. So if an object is freed while the store is in the buffer, then in some execution the object is freed before the store is executed, and
+//! this execution violates `memory`. For the same reason SC and TSO never end the model in a program that satisfies `memory`.
 
 use fencewright_program::Span;
 use fencewright_text::Stop;
@@ -24,23 +24,23 @@ use crate::dataflow::forward::{Added, Cycles, Forward, Keep, walk};
 use crate::nodes::Nodes;
 use crate::reuse::is_later;
 
-/// A late store.
+/// A store that a later store of its thread may overtake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Late {
-    /// Its thread.
+    /// The thread that executes the store.
     pub thread: ThreadNumber,
-    /// Where it is.
+    /// The source position of the store.
     pub span: Span,
-    /// Whether it may store an undefined value.
+    /// Whether the store may store an undefined value.
     pub undefined: bool,
 }
 
-/// Why the buffers of other threads do not change at a statement.
+/// The reason why the buffers of other threads do not change at a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Held {
-    /// It is in an atomic section, so that they change after the end of the section.
+    /// The statement is in an atomic section, so the buffers change only after the end of the section.
     Section,
-    /// It is in an indivisible step, or on some paths in an atomic section and on others not.
+    /// The statement is in an indivisible step, or is in an atomic section on some paths but not on all.
     Otherwise,
 }
 
@@ -49,9 +49,9 @@ pub(crate) enum Held {
 pub(crate) struct LateStores {
     /// The late stores to the places of each class, by representative node, in the order of the threads.
     pub stores: FxHashMap<NodeId, Vec<Late>>,
-    /// The threads that free memory which a later allocation, or the stack of a later thread, may contain.
+    /// The threads that free memory that a later allocation or the stack of a later thread may reuse.
     pub given_out: FxHashSet<ThreadNumber>,
-    /// The statements that end the lifetime of an object where the buffers of other threads do not change.
+    /// The statements that end the lifetime of an object at a point where the buffers of other threads do not change, with the reason.
     pub held: FxHashMap<Span, Held>,
 }
 
@@ -221,7 +221,7 @@ impl Forward<Symbolic> for Analysis<'_> {
         }
         match &statement.kind {
             StmtKind::Special(ObjectEvent::Allocate(..)) => _ = self.allocations.insert(statement.span),
-            // `realloc` may return the memory of the old object, which it frees last here.
+            // The translation of `realloc` frees the old object last, although `realloc` may return the memory of this object.
             StmtKind::Special(ObjectEvent::Free(..)) => {
                 self.again |= self.allocations.contains(&statement.span);
             }

@@ -31,30 +31,30 @@ pub struct Nodes {
 /// A structure or union type.
 #[derive(Clone, Debug)]
 pub struct Structure {
-    /// Its name.
+    /// The tag; a generated name if the source gives none.
     pub name: Rc<str>,
-    /// Whether it is a union.
+    /// Whether this is a union.
     pub union: bool,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Its alignment in bytes.
+    /// The alignment in bytes.
     pub align: u64,
     /// The members in the order of their declarations.
     pub fields: Vec<Member>,
-    /// Where it is declared.
+    /// The declaration.
     pub span: Span,
 }
 
 /// A member of a structure.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// Its name.
+    /// The name; a generated name for an anonymous structure or union.
     pub name: Rc<str>,
-    /// Its type.
+    /// The declared type.
     pub ty: Type,
-    /// Its offset in bytes.
+    /// The offset from the start of the structure, in bytes.
     pub offset: u64,
-    /// Its width in bits, if it is a bit-field.
+    /// The width of a bit-field in bits; `None` for other members.
     pub bits: Option<u32>,
     /// The declaration.
     pub span: Span,
@@ -113,7 +113,7 @@ pub enum Shape {
     Unknown,
     /// A number or a pointer.
     Scalar(Scalar),
-    /// A structure or union, with the nodes of those members that the program uses. All members of a union share the node of the first.
+    /// A structure or union, with the nodes of those members that the program uses. All members of a union share the node of its first member.
     Record(RecordId, Vec<Option<NodeId>>),
     /// An array: its length and the node of all its elements.
     Array(u64, NodeId),

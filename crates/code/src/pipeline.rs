@@ -31,7 +31,7 @@ pub struct Options {
     /// discarded.
     pub suppositions_wait: bool,
     /// Whether the model ends where the lifetime of an object ends while a store of another thread to the object is in its buffer, because such a
-    /// store may overwrite other memory. Without it, all objects have addresses of their own.
+    /// store may overwrite other memory. If false, all objects have addresses of their own.
     pub late_stores: bool,
 }
 

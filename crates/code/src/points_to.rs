@@ -166,7 +166,8 @@ fn mark_strangers(kind: &StmtKind, has_containers: bool, nodes: &mut Nodes, poin
                 {
                     found.push((place.node, Strangers::number(address)));
                 }
-                // A pointer may come from `container_of` for null. Then the member at the end of some start of the path is at null.
+                // The pointer may be `container_of` applied to null: minus the offset of a member, where the path to the member is a prefix of this
+                // path. Then the address is the offset of the whole path minus that of the prefix.
                 let starts = if has_containers { place.path.len() } else { 1 };
                 for start in 0..starts {
                     let before = nodes.offset(*node, place.least_path().take(start));
@@ -180,8 +181,8 @@ fn mark_strangers(kind: &StmtKind, has_containers: bool, nodes: &mut Nodes, poin
     found.iter().for_each(|(node, strangers)| nodes.mark_strangers(*node, strangers));
 }
 
-/// The target node of the pointers that places of a node hold, if the places are wide enough for pointers. It is created if there are strangers to
-/// record, because the place may later be unified with one that is read as a pointer.
+/// The target node of the pointers that places of a node hold, if the places are wide enough for pointers. The target node is created if there are
+/// strangers to record, because the place may later be unified with a place that is read as a pointer.
 fn holder(nodes: &mut Nodes, place: NodeId, strangers: &Strangers) -> Option<NodeId> {
     let is_wide = *nodes.shape_of(place) == Shape::Scalar(Scalar::Wide);
     if is_wide && *strangers != Strangers::default() {

@@ -1,5 +1,5 @@
-//! Numbers that registers may hold, from a flow-insensitive analysis of the whole program: some of them, not all. Whoever uses them has to provide for
-//! other values.
+//! Some of the numbers that registers may hold, from a flow-insensitive analysis of the whole program. The result is not complete, so its users must
+//! allow for other values.
 
 use std::collections::BTreeSet;
 

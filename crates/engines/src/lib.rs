@@ -57,7 +57,7 @@ use fencewright_verdict::{limits, turns};
 pub struct EngineOptions {
     /// Options of the explicit search, for all engines that use it.
     pub explicit: explicit::Options,
-    /// Options of engine `cegar`: its initial precision, and what is never refined.
+    /// Options of engine `cegar`: its initial precision, and the parameters that are never refined.
     pub cegar: cegar::Options,
     /// Options of engine `lazy`, such as its oracle.
     pub lazy: lazy::Options,

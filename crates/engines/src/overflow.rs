@@ -19,7 +19,7 @@ use crate::task::{Limits, Progress, Reason, Task};
 pub enum Fit {
     /// Every store of every execution fits into its buffer.
     Always {
-        /// Whether a certificate proves that. If not, the only evidence is that the explicit engine explored all states.
+        /// Whether a certificate proves that all stores fit. If not, the only evidence is that the explicit engine explored all states.
         checked: bool,
     },
     /// A replayed execution that ends with more stores in a buffer than fit.

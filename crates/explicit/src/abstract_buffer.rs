@@ -11,9 +11,10 @@
 //! | `partial:k` | k | 1 | Fig. 3.10 |
 //!
 //! [The checker](fencewright_certify::states::abstraction) defines the transition rules and proves that they simulate exact buffers. Fig. 3.6 has one
-//! more rule (WM-D), by which a flushed value other than the last one is removed from the set. This rule is not needed. A buffer that keeps the value
-//! has all behaviours of the buffer that drops it, because the value that was added last removes all others when it leaves. Omitting the rule saves
-//! transitions but hardly any states: 254 of the 256 states of Fig. 3.3 remain, and 3,043,468 of 3,047,655 over random programs and all abstractions.
+//! more rule (WM-D), by which a flushed value other than the last one is removed from the set. This rule is not needed: a buffer that keeps the value
+//! has all behaviours of the buffer that drops it, because the flush of the value added last removes all other values of its cell. Omitting the rule
+//! saves transitions but hardly any states: 254 of the 256 states of Fig. 3.3 remain, and 3,043,468 of the 3,047,655 states of random programs under
+//! all abstractions.
 //!
 //! Multisets can also be *expanded* (`cut`): they are counted exactly, and a store of a value that already occurs `many` times is not explored. Such
 //! a search under-approximates the multiset machine, so it can find violations but not prove their absence.
@@ -27,7 +28,7 @@ use fencewright_memory::Kept;
 use super::code::ThreadCode;
 use super::layout::{BufferFields, Growth};
 
-/// Which facts about its stores a buffer keeps.
+/// The parameters of an abstract buffer: which stores it keeps in order, and how it counts all other stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abstraction {
     /// Maximum number of stores kept in order (PSO: per memory cell).
@@ -41,7 +42,7 @@ pub struct Abstraction {
 }
 
 impl Abstraction {
-    /// Sets of values.
+    /// For each cell, the set of buffered values and the value added last; the number of copies of a value is not kept.
     pub const SET: Abstraction = Abstraction::multiset(1);
 
     /// Multisets in which a count of `many` stands for any larger number.
@@ -74,7 +75,8 @@ pub struct AbstractBuffer {
     rest: Vec<Entry>,
 }
 
-/// A flush that the rules allow for the current contents of an abstract buffer. A store may have several flushes, with different buffers afterwards.
+/// A flush that the rules allow for the current contents of an abstract buffer. One buffered value may have several flushes, which leave different
+/// buffers behind.
 pub struct Leaving {
     /// The cell that the flush writes, as an index into `buffered_cells`.
     pub kind: u64,
@@ -85,13 +87,13 @@ pub struct Leaving {
 
 /// Which entry is flushed, and how the buffer changes.
 enum Way {
-    /// The entry at this position of the queue, which leaves.
+    /// Flushes the entry at this position of the queue and removes it from the queue.
     Queue(usize),
-    /// The entry at this position of the rest, which leaves; all others stay.
+    /// Flushes the entry at this position of the rest and removes only this entry.
     Rest(usize),
-    /// An entry of the rest whose count is `many`, flushed without changing the buffer.
+    /// Flushes an entry of the rest whose count is `many`; the buffer does not change.
     Any,
-    /// The last value of the cell in the rest, together with all other entries of the cell in the rest.
+    /// Flushes the value that was added last for the cell, and removes all entries of the cell from the rest.
     Cell,
 }
 

@@ -31,14 +31,14 @@ pub struct Found {
 pub enum Outcome {
     /// An abstract path to a state that decides the property.
     Path(Path),
-    /// An answer. It is definite if all states were explored and none decides the property.
+    /// No such path was found. The answer is definite if all states were explored.
     Answer(Answer),
 }
 
 /// A path of an abstract machine from an initial state.
 #[derive(Clone, Debug)]
 pub struct Path {
-    /// The events of the path, in the form of a trace; they need not be an execution.
+    /// The events of the path, in the form of a trace; they need not form an execution of the program.
     pub trace: Trace,
     /// For each flush of the trace, the value it writes.
     pub flushed: Vec<i64>,

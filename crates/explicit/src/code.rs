@@ -67,7 +67,7 @@ pub struct ThreadCode {
     pub fault: u64,
     /// For each location, whether it is an end of the thread.
     pub ended: Vec<bool>,
-    /// The slots that may hold a value before or during an edge and are dead after it; sorted by edge.
+    /// Pairs of an edge and a slot: the slot may hold a value before or during the edge and is dead after it. Sorted by edge.
     pub freed: Vec<(EdgeId, Slot)>,
     /// The slots of the thread's registers that are dead at the fault location.
     pub dead_after_fault: Vec<Slot>,
@@ -126,7 +126,7 @@ pub enum ActionCode {
 pub struct Target {
     /// The slot; `None` if the register is dead afterwards.
     pub slot: Option<Slot>,
-    /// The values that may be written.
+    /// The values that may be written; any other value is a fault.
     pub range: Range,
 }
 
@@ -167,7 +167,7 @@ pub enum AddressCode {
         indices: Range,
         /// The cell of the element with the least index.
         base: u32,
-        /// Whether an index out of range reaches a limit of the model (an open array) instead of a fault.
+        /// Whether the array is open: an index out of range is then a limit of the model, not a fault.
         open: bool,
     },
 }
@@ -259,23 +259,24 @@ impl Code {
         self.threads.iter().map(&mut of).collect()
     }
 
-    /// The slot of a thread's program counter, which is its location.
+    /// The slot of a thread's program counter, which holds the location of the thread.
     pub fn pc(&self, thread: usize) -> usize {
         thread
     }
 
-    /// The slot of the lock: 0 if it is free, otherwise the index of its holder plus 1.
+    /// The slot of the lock. Its value is 0 if the lock is free, otherwise the index of the holder plus 1.
     pub fn lock(&self) -> usize {
         self.threads.len()
     }
 
-    /// The slot of the favourite thread, whose local events come first: 0 if there is none, otherwise its index plus 1.
+    /// The slot of the favourite thread, whose local events come first. Its value is 0 if there is no favourite, otherwise the index of the thread
+    /// plus 1.
     pub fn favourite(&self) -> usize {
         self.threads.len() + 1
     }
 
-    /// The slots that are widened together with `slot`. For an array element: all elements of the array, because programs treat them alike. For a
-    /// register: the corresponding slots of all threads that may be permuted with its thread.
+    /// The slots that get more bits together with `slot` when a value does not fit. For an array element: all elements of the array, because
+    /// programs treat them alike. For a register: the corresponding slots of all threads that may be permuted with its thread.
     pub fn together(&self, slot: Slot) -> Vec<usize> {
         let after = self.arrays.partition_point(|range| range.start <= slot as usize);
         match after.checked_sub(1).map(|n| &self.arrays[n]) {
@@ -294,7 +295,7 @@ impl Code {
         self.threads.len() + 2
     }
 
-    /// The initial sizes: program counters with their full range, everything else for the value 0 alone.
+    /// The initial sizes of the slots: program counters get their full range, every other slot holds only the value 0.
     pub fn sizes(&self, program: &Program) -> Sizes {
         let zero = Bounds { low: 0, high: 0 };
         let mut values = vec![zero; self.slots];

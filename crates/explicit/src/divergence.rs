@@ -13,7 +13,7 @@ const LONG_BUFFER: u32 = 6;
 /// Minimum difference between the greatest and the least value of a reported variable or register.
 const WIDE_RANGE: u64 = 24;
 
-/// Whether a buffer or value grew and a store or assignment in a loop explains it, so that the search is unlikely to terminate.
+/// Whether a buffer or value grew and a store or assignment in a loop explains the growth, so that the search is unlikely to terminate.
 pub fn is_endless(program: &Program, code: &Code, sizes: &Sizes) -> bool {
     explain(program, code, sizes).iter().any(|(_, place)| place.is_some())
 }

@@ -1,8 +1,8 @@
 //! Successors of a packed state: the transition relation of the reference semantics, on packed words and without allocation.
 //!
-//! The rules and their names are those of `fencewright_program::reference`. With the local-events-first reduction, a state names at most one
-//! favourite thread, the thread that took a local step last. If the favourite can move, only its steps are taken (Algorithm 4.3). A state has no
-//! favourite after a non-local event or after the favourite has ended; a favourite that is blocked is ignored.
+//! The rules and their names, such as (LS), are those of `fencewright_program::reference`. With the local-events-first reduction, a state names at
+//! most one favourite thread, the thread that took a local step last. If the favourite can move, only its steps are taken (THESIS16 Algorithm 4.3). A
+//! state has no favourite after a non-local event or after the favourite has ended; a favourite that is blocked is ignored.
 
 mod buffers;
 
@@ -18,7 +18,7 @@ use super::layout::{Growth, Layout};
 /// A step from a packed state, as a `Sink` receives it together with the successor.
 #[derive(Clone, Copy)]
 pub struct Step<'a> {
-    /// The index of the thread; for a flush, of the thread whose buffer it is.
+    /// The index of the thread; for a flush, of the thread whose buffer is flushed.
     pub thread: u32,
     /// What the thread or its buffer does.
     pub kind: StepKind<'a>,
@@ -85,7 +85,7 @@ impl Summary {
     }
 }
 
-/// How an operation, and with it the step, goes on.
+/// The outcome of an operation. Any outcome but `Done` ends the step.
 enum Flow {
     Done,
     Disabled,
@@ -93,9 +93,9 @@ enum Flow {
     Limit(Limit),
 }
 
-/// Computes the successors of packed states. It is reused for many states, so that expansion does not allocate.
+/// Computes the successors of packed states. One expander is used for many states, so that expansion does not allocate.
 pub struct Expander<'c> {
-    /// The compiled program.
+    /// The compiled program whose steps are computed.
     pub code: &'c Code,
     /// The values tried for an unbounded `*`.
     pub samples: &'c [i64],
@@ -126,8 +126,8 @@ impl<'c> Expander<'c> {
         }
     }
 
-    /// Passes all successors of `state` to the sink. If it returns [`Growth`], some successors may be missing, and the state must be expanded again
-    /// in a wider layout.
+    /// Passes all successors of `state` to the sink. If the result is a [`Growth`], some successors may be missing, and the state must be expanded
+    /// again in a wider layout.
     pub fn expand<S: Sink>(
         &mut self,
         layout: &Layout,

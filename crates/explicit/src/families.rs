@@ -17,7 +17,8 @@ use fencewright_verdict::{Limits, Task};
 
 /// Maximum number of threads in a family; larger ones are ignored.
 const MOST_THREADS: usize = 16;
-/// Maximum number of comparisons made to check transpositions of threads. Checking one of them compares the registers at all edges of all threads.
+/// Maximum number of comparisons made to check transpositions of threads. Checking one transposition compares the registers at all edges of all
+/// threads.
 const MOST_COMPARED: usize = 1 << 24;
 
 /// The families of a task whose threads may be permuted under the given reductions, as confirmed by the checker of automorphisms.
@@ -99,7 +100,7 @@ fn parts(family: &Family, mut exchangeable: impl FnMut(usize, usize) -> bool) ->
 
 /// A union-find node: a class of registers, variables and indices between which values flow.
 type Node = usize;
-/// The class of plain values.
+/// The class of values that are not thread numbers.
 const PLAIN: Node = 0;
 
 /// The union-find structure over registers, variables and indices.

@@ -7,16 +7,16 @@ use fencewright_verdict::{Condition, Exploration, FinalStates, Limits};
 
 use super::{Explicit, Options, Order};
 
-/// Time for the search for all final states of a program with a loop, which may have infinitely many states. If it does not suffice, a second search
-/// stops at a final state that decides the condition.
+/// Time limit of the search for all final states of a program with a loop, which may have infinitely many states. When it is reached, a second search
+/// looks only for a final state that decides the condition.
 const LOOPS_FOR: Duration = Duration::from_millis(500);
 
-/// Litmus tests with more states are not confirmed on the reference semantics, where a state takes about twice the time it takes in the engine. With
-/// this limit, 78 of 216 x86 tests are confirmed, at 6% of the total time.
+/// Limits within which a litmus test is confirmed on the reference semantics, where a state takes about twice the time it takes in the engine. With
+/// these limits, 78 of 216 x86 tests are confirmed, at 6% of the total time.
 const CONFIRMED: Exploration = Exploration { states: 70, events: 0, time: Duration::from_secs(2) };
 
-/// The final states of a litmus test: all of them, or, if a test with a loop has too many to enumerate in the time `LOOPS_FOR`, those found until one
-/// decides the condition.
+/// The final states of a litmus test. If a test with a loop has too many final states to enumerate in the time `LOOPS_FOR`, the enumeration stops at
+/// the first final state that decides the condition.
 pub fn decide(condition: &Condition<'_>, limits: &Limits) -> FinalStates {
     let loops = condition.program().threads.iter().any(|t| loop_depths(t).iter().any(|depth| *depth > 0));
     let first_limits = if loops { limits.within(LOOPS_FOR) } else { limits.clone() };

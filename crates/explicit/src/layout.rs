@@ -4,8 +4,8 @@
 //! far. When a value does not fit, or a buffer needs one more entry, the search requests a [`Growth`]: a wider layout is made, and all stored states
 //! are repacked. This happens a few dozen times, mostly while few states are stored, so its cost is negligible.
 //!
-//! Program counters, the lock and the favourite thread never grow and come first. Their position is the same in every layout, so the parallel search
-//! assigns states to workers by them, and the assignment never changes.
+//! Program counters, the lock and the favourite thread never grow and come first, so their positions are the same in every layout. The parallel
+//! search assigns states to workers by these components alone, so repacking a state never changes its worker.
 
 use std::collections::HashMap;
 
@@ -51,7 +51,7 @@ impl Field {
         fits
     }
 
-    /// The word, the lowest bit, the number of bits, and the base.
+    /// The word of the field, its lowest bit in the word, the number of bits, and the base.
     pub fn place(self) -> (u32, u32, u32, i64) {
         (self.word, self.shift, self.mask.count_ones(), self.base)
     }
@@ -67,9 +67,9 @@ impl Field {
 /// The least and greatest value that a field must represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// The least value.
+    /// The least value that the field must represent.
     pub low: i64,
-    /// The greatest value.
+    /// The greatest value that the field must represent.
     pub high: i64,
 }
 
@@ -176,8 +176,8 @@ pub struct Layout {
     pub freed: Vec<Vec<Bits>>,
     /// For each thread, the bits of the registers that are dead after a fault.
     pub dead_after_fault: Vec<Bits>,
-    /// Only for states of one word: for each thread and edge, the bits to keep and the bits to set on arrival at the target, and as a last entry the
-    /// same for a fault. Arriving is half of the work of most steps; this table saves 8 % of the search time.
+    /// Only for states of one word: for each thread and edge, the bits to keep and the bits to set on arrival at the target; the last entry of a
+    /// thread is for a fault. Arriving is half of the work of most steps; this table saves 8 % of the search time.
     pub arrive: Vec<Vec<(u64, u64)>>,
     /// For each word that contains components that never grow, the mask of their bits.
     pub fixed: Vec<u64>,

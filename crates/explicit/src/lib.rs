@@ -82,8 +82,8 @@ pub struct Options {
     /// The bound on the size of store buffers; `None` if they are unbounded. A store that does not fit is not explored; then there is no proof, and
     /// the answer is a violation or `unknown`.
     pub buffer_bound: Option<Bound>,
-    /// Whether proofs should be checkable sets of states. If the reduction of a search does not yield one, a second search with persistent sets
-    /// follows.
+    /// Whether proofs should be checkable sets of states. If the reduction of a search does not yield such a set, a second search with persistent
+    /// sets follows.
     pub certificates: bool,
     /// Whether unbounded tags, version counters and identities are stored only up to their order. Such a search finds proofs only, and only for
     /// programs that have versions.
@@ -106,10 +106,10 @@ impl Default for Options {
     }
 }
 
-/// Engine `explicit`.
+/// Engine `explicit`, which enumerates all reachable states.
 #[derive(Clone, Debug, Default)]
 pub struct Explicit {
-    /// The options of all its searches.
+    /// The options of every search that the engine runs.
     pub options: Options,
 }
 
@@ -287,7 +287,7 @@ impl Explicit {
     }
 }
 
-/// The stateless search as a member of a portfolio. It stops at the first infinite execution, because then it cannot find a proof. Executions of more
+/// The stateless search as a member of a portfolio. It stops at the first infinite execution, because no proof is possible then. Executions of more
 /// than 2,000 events count as infinite.
 #[derive(Clone, Debug, Default)]
 pub struct Traces;

@@ -20,7 +20,7 @@ pub struct Liveness {
     pub colours: Vec<usize>,
     /// The number of fields that the registers need.
     pub fields: usize,
-    /// The fields that may hold a value before or during an edge and are dead after it; sorted by edge.
+    /// Pairs of an edge and a field: the field may hold a value before or during the edge and is dead after it. Sorted by edge.
     pub freed: Vec<(EdgeId, usize)>,
 }
 

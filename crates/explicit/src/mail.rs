@@ -67,13 +67,13 @@ pub fn owner(layout: &Layout, state: &[u64], workers: usize) -> usize {
 
 /// Distributes successors to the batches of their owners.
 pub struct Sorter<'w, 'c> {
-    /// The compiled program.
+    /// The compiled program that is explored.
     pub code: &'c Code,
     /// The layout of the expanded state and of its successors.
     pub layout: &'w Layout,
     /// Replaces each successor by the representative of its orbit.
     pub representatives: &'w mut Representatives<'c>,
-    /// Renames the versions of each successor to a canonical form; unused if the program has no versions.
+    /// Renames the version numbers in each successor to a canonical form (`versions.rs`); unused if no variable of the program holds version numbers.
     pub renaming: &'w mut Renaming,
     /// Set if a successor did not fit into the layout after its versions were renamed.
     pub growth: Option<Growth>,

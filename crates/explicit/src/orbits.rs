@@ -32,7 +32,7 @@ const MOST_ARRANGEMENTS: usize = 5_040;
 /// Maximum number of threads in a family.
 const MOST_THREADS: usize = 16;
 
-/// The families of a program, compiled for the search.
+/// The families of interchangeable threads of a program, compiled for the search.
 #[derive(Default)]
 pub struct Orbits {
     families: Vec<Family>,

@@ -1,6 +1,6 @@
 //! Proofs: the set of states that a search has found, with their packing and the reductions that were used.
 //!
-//! All of it is untrusted: the checker of certificates checks all states again, with its own transition relation.
+//! Nothing in a proof is trusted: the checker of certificates checks all states again, with its own transition relation.
 
 use std::collections::BTreeSet;
 

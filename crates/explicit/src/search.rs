@@ -5,10 +5,9 @@
 //! After a second barrier, all agree on the next action: the next level, a wider layout, or the end. Breadth-first search proceeds level by level, so
 //! the first violation has a shortest trace among those that the reduction leaves.
 //!
-//! While there is little work, one thread acts for all workers in turn, because most searches end before starting threads pays off. When a property
-//! is decided and a listener has to be notified at once, the worker threads are stopped for a moment, because the execution leads through states of
-//! all workers.
-//! execution leads through states of all workers.
+//! While there is little work, one thread acts for all workers in turn, because most searches end before starting threads pays off. When a state
+//! decides a property and a listener has to be notified at once, the worker threads are stopped for a moment, because the execution to this state
+//! leads through states of all workers.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};

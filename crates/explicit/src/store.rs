@@ -1,9 +1,9 @@
 //! The set of visited states: packed, in order of discovery, with a hash table for look-up.
 //!
 //! The order of discovery doubles as the queue of a breadth-first search. A slot of the table has 64 bits. If a state is one word, the slot *is* the
-//! state, so a look-up touches one cache line. Otherwise it holds 32 bits of the hash and the index of the state, so a look-up rarely touches a
-//! stored state other than the one it looks for. In both cases the position of a slot is given by the upper bits of the hash and can be computed from
-//! the slot alone: a table grows in one sequential pass over the old and the new one.
+//! state, so a look-up touches one cache line. Otherwise the slot holds 32 bits of the hash and the index of the state, so a look-up rarely touches a
+//! stored state other than the requested one. In both cases the upper bits of the hash give the position of a slot, and the position can be computed
+//! from the slot alone: a table grows in one sequential pass over the old and the new table.
 //!
 //! That pass takes seconds for a table of gigabytes. A large table therefore grows between two rounds of the search ([`Store::make_room`]) and polls
 //! the limits; the old table remains valid until the new one is complete.
@@ -49,7 +49,7 @@ pub fn hash(state: &[u64]) -> u64 {
     }
 }
 
-/// The hash of a state of one word. A table of one-word states computes it again from its slots when it grows.
+/// The hash of a state of one word. When a table of one-word states grows, it computes the hashes again from its slots.
 #[inline]
 pub fn hash_word(word: u64) -> u64 {
     let product = u128::from(word ^ 0x243f_6a88_85a3_08d3) * 0x9e37_79b9_7f4a_7c15_u128;
@@ -139,7 +139,7 @@ impl Store {
     }
 
     /// Prefetches the memory that a look-up of this hash accesses. Several prefetches in a row overlap their cache misses, while look-ups would wait
-    /// for one after the other. The result is meaningless; it only keeps the compiler from dropping the accesses.
+    /// for one miss after the other. The result has no meaning; returning it only keeps the compiler from dropping the accesses.
     #[inline]
     pub fn touch(&self, hash: u64) -> u64 {
         let slot = self.table[(hash >> self.shift) as usize];
@@ -266,7 +266,7 @@ impl Store {
     }
 }
 
-/// Inserts a slot at the first free position from that of its hash.
+/// Inserts a slot at the first free position, starting from the position that its hash gives.
 fn place(table: &mut [u64], shift: u32, hash: u64, slot: u64) {
     let mask = table.len() - 1;
     let mut position = (hash >> shift) as usize;

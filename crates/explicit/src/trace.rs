@@ -15,7 +15,7 @@ use super::search::Decided;
 use super::store::NONE;
 
 /// An execution that leads to the state that decides a property. Every stored state was reached by a step from its predecessor, so the execution
-/// exists; if it cannot be found, the engine has a defect. With abstract buffers it is an execution of the abstract machine only.
+/// exists; a failure to find it is a defect of the engine. With abstract buffers, the result is an execution of the abstract machine only.
 pub fn path(
     task: &Task<'_>,
     code: &Code,
@@ -76,8 +76,8 @@ struct Walk<'c> {
     representatives: Representatives<'c>,
     sizes: Sizes,
     layout: Layout,
-    /// The current state of the execution. Its representative is the stored state of the chain, so it has a step to a state whose representative is
-    /// the next stored state of the chain.
+    /// The current state of the execution. Its representative is a stored state of the chain; so from the current state there is a step to a state
+    /// whose representative is the next stored state of the chain.
     present: Vec<u64>,
 }
 

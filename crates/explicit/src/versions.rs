@@ -1,8 +1,8 @@
 //! Versions up to their order. Versions are unbounded numbers: tags, version counters and identities. Only their relative order is stored, so that
 //! there are finitely many states.
 //!
-//! The rules, and the proof that only the order matters, are in [`fencewright_certify::states::versions`]; the checker of certificates applies them
-//! again. Which variables hold versions is guessed: each variable to which a store writes a computed value or which is initially unconstrained,
+//! The rules, and the proof that only the order matters, are in [`fencewright_certify::states::versions`]; the checker of certificates applies the
+//! rules again. Which variables hold versions is guessed: each variable to which a store writes a computed value or which is initially unconstrained,
 //! closed under data flow.
 //!
 //! A search with versions over-approximates, so it can only find proofs: a new version may or may not be equal to another one, and both cases are
@@ -163,8 +163,9 @@ pub fn are_likely(program: &Program) -> bool {
     !seeds(program).is_empty()
 }
 
-/// Candidate groups of variables that hold versions: all initially unconstrained variables together, because they may be compared with each other;
-/// then, by itself, each of them (if there are several) and each variable to which a computed value is stored.
+/// Candidate groups of variables that hold versions. The first group is all initially unconstrained variables, because they may be compared with each
+/// other. Every further group is a single variable: an initially unconstrained one (if there are several), or one to which a computed value is
+/// stored.
 fn seeds(program: &Program) -> Vec<Vec<usize>> {
     let is_any = |&v: &usize| program.variables[v].init.iter().any(|init| matches!(init, Init::Any(None)));
     let all = 0..program.variables.len();

@@ -370,7 +370,7 @@ impl<'a, 's> Worker<'a, 's> {
         }
     }
 
-    /// Posts the successors owned by other workers to their mail, where they wait until the others receive them.
+    /// Posts each successor owned by another worker to the mail of its owner.
     pub(super) fn post(&mut self) {
         for owner in (0..self.shared.workers).filter(|&w| w != self.me) {
             self.shared.mail[owner].lock().expect("no worker panicked").append(&mut self.out[owner]);

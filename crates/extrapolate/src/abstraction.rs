@@ -27,7 +27,7 @@ use super::vocabulary::{Predicate, Vocabulary};
 pub struct Precision {
     /// Maximum number of literals per cube at present.
     pub cube_size: usize,
-    /// The value of `cube_size` up to which cubes grow first; after that, interpolants become predicates first.
+    /// As long as `cube_size` is less than this, refinement enlarges cubes; from then on, it first adds interpolants as predicates.
     pub cubes_first: usize,
     /// The value beyond which `cube_size` does not grow.
     pub most: usize,
@@ -77,9 +77,9 @@ pub struct Abstraction<'a> {
     live: LiveCells,
     /// Cells whose predicates are kept even where the cells are dead; sorted.
     pub kept: Vec<CellId>,
-    /// The current predicates.
+    /// The predicates of the current round.
     pub predicates: Vec<Predicate>,
-    /// The current precision.
+    /// Which cubes the current round enumerates, and whether it adds predicates.
     pub precision: Precision,
     /// Statistics so far.
     pub effort: Effort,
@@ -89,7 +89,7 @@ pub struct Abstraction<'a> {
 const MOST_ROUNDS: usize = 100;
 
 impl<'a> Abstraction<'a> {
-    /// The abstraction of the program of a task by these predicates. The machine must be the one under SC.
+    /// The abstraction of the program of a task by these predicates. The machine must be the SC machine of that program.
     pub fn new(
         machine: &'a BufferMachine<'a>,
         task: &Task<'_>,

@@ -33,7 +33,7 @@ pub enum Found {
     Path(Option<usize>, Path),
 }
 
-/// A running search.
+/// The state of a search of a boolean program.
 pub struct Checker<'a> {
     program: &'a BooleanProgram,
     machine: &'a BufferMachine<'a>,
@@ -56,7 +56,7 @@ pub struct Checker<'a> {
 /// A control state, with its states and the facts about it that do not depend on vectors.
 struct Place {
     control: Control,
-    /// The states that are not covered by others.
+    /// The states that no other state covers.
     nodes: Vec<usize>,
     /// The literals of predicates whose cells are live.
     live: Vector,

@@ -76,7 +76,7 @@ impl Frame {
     }
 }
 
-/// A conjunction of constraints: the closed matrix of those that are differences, and the list of all of them.
+/// A conjunction of constraints: the closed matrix of its difference constraints, and the list of all its constraints.
 #[derive(Clone)]
 pub struct World<'f> {
     size: usize,
@@ -89,7 +89,7 @@ pub struct World<'f> {
 /// Answers queries, and counts them.
 pub struct Judge {
     budget: Budget,
-    /// Cached answers of the solver: whether these constraints are unsatisfiable.
+    /// Cached answers of the solver: for each conjunction, whether it is unsatisfiable.
     answers: HashMap<Vec<Linear>, bool>,
     /// The number of queries so far.
     pub questions: u64,
@@ -128,7 +128,7 @@ impl Judge {
         worlds.iter().all(|world| cases.iter().all(|case| self.contradicts(world, case)))
     }
 
-    /// Adds a conjunction to a world. Returns false if that is contradictory.
+    /// Adds a conjunction to a world. Returns false if the result is contradictory.
     fn add<'f>(&mut self, world: &mut World<'f>, case: &'f [Fact]) -> bool {
         let possible = case.iter().all(|fact| match fact.shape {
             Shape::Difference(i, j, c) => bound(&mut world.matrix, world.size, i, j, c),

@@ -3,14 +3,14 @@
 //!
 //! A state of the queue machine is *encoded* by a state of `P_M`: the counts, cells of places and epochs describe the shape of the buffer, a place in
 //! use has the value of the buffer entry, and all other places and auxiliary registers are 0. `P_M` simulates the queue machine step by step, until
-//! an overflow. So if a set of states of `P_M` is closed under steps and contains no overflow, then the set of states of the queue machine whose
-//! encoding it contains is closed too. That is the invariant: for each state of `P_M`, all shapes of buffers that agree with its counts, cells and
-//! epochs, with places replaced by buffer entries. A count that the state does not constrain may have any value within the bound. The translation is
-//! not trusted: the invariant is checked like any other.
+//! an overflow. So let a set of states of `P_M` be closed under steps and contain no overflow: then the queue machine states that are encoded by
+//! states of the set are closed under steps too. They are the invariant: for each state of `P_M`, all shapes of buffers that agree with its counts,
+//! cells and epochs, with places replaced by buffer entries. A count that the state does not constrain may have any value within the bound. The
+//! translation is not trusted: the invariant is checked like any other.
 //!
-//! Of several locations of `P_M` that stand for one location of `P`, only the one that has the same number as in `P` is translated, because every
-//! behaviour from the others is possible from it too. The locations of a faulted thread are the exception: all of them have new numbers in `P_M`, so
-//! all of them are translated.
+//! Of several locations of `P_M` that stand for one location of `P`, only the location that has the same number as in `P` is translated, because
+//! every behaviour that is possible from another one is possible from this location too. The locations of a faulted thread are the exception: all of
+//! them have new numbers in `P_M`, so all of them are translated.
 
 use std::collections::{HashMap, HashSet};
 
@@ -117,8 +117,9 @@ enum Meaning {
 struct Content {
     shape: BufferShape,
     meanings: Vec<(CellId, Meaning)>,
-    /// The values that each buffer entry may have: the declared range of its variable. The flushes of `P_M` are stores, which assume that the value is in
-    /// range; those of the queue machine do not, because the value was checked when it was stored. So the invariant has to contain it.
+    /// The values that each buffer entry may have: the declared range of its variable. A flush in `P_M` is a store, which assumes that the value is
+    /// in range. A flush of the queue machine assumes nothing, because the value was checked when it was stored, so the invariant has to state the
+    /// range.
     ranges: Vec<(CellId, ValueBounds)>,
 }
 

@@ -45,14 +45,14 @@ pub use relaxed::Attempt;
 /// How the predicates of the relaxed program are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
-    /// The predicates of the SC proof are extrapolated, and cubes of at most two of them are searched; in the last attempt, larger ones too.
+    /// The predicates of the SC proof are extrapolated, and cubes of at most two of them are searched; in the last attempt, larger cubes too.
     #[default]
     Predicates,
     /// The cubes of the SC proof are extrapolated too. No other cubes are searched, except in the last attempt, which refines `P_M` itself.
     Cubes,
 }
 
-/// Options of the engine.
+/// Options of engine `extrapolate`.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// How the predicates of the relaxed program are found.
@@ -89,10 +89,10 @@ impl Default for Options {
     }
 }
 
-/// Engine `extrapolate`.
+/// Engine `extrapolate`, which extends proofs under SC to TSO and PSO.
 #[derive(Clone, Debug, Default)]
 pub struct Extrapolate {
-    /// The options of the engine.
+    /// How predicates are found, the initial size of buffers, and the recipient of additional results.
     pub options: Options,
 }
 

@@ -1,14 +1,16 @@
 //! Extrapolation (EXTRA13 s. 5 and Appendix B): lifts predicates of a proof under SC to predicates about the reduced program `P_M`.
 //!
+//! In `P_M` each buffer is an array of places; a place holds the value of one buffered store and, under TSO, the variable stored to.
+//!
 //! | rules (PSO, TSO) | meaning | here |
 //! |---|---|---|
-//! | 1, 8 | the count of each buffer, the variable of each place | [`Lift::generic`] |
+//! | 1, 8 | the number of stores in each buffer; under TSO also the variable that each place holds | [`Lift::generic`] |
 //! | 2, 9 | the predicates themselves | first in [`Lift::lifted`] |
-//! | 3, 10 | the same about buffered values, for each place and all combinations (`lift`) | [`Lift::lifted`] |
+//! | 3, 10 | the predicates with variables replaced by places, in all combinations (`lift`) | [`Lift::lifted`] |
 //! | 4, 11 | a buffered value equals that of the next place, or that in memory | [`Lift::comparisons`] |
 //! | 5, 12 | nothing about buffers of variables that a thread does not store to | such a thread has no places for them |
 //! | 6, 13 | all occurrences of a variable denote the same place | one place is chosen for each memory cell |
-//! | 7, 14 | with a fence between any two stores, at most one place | [`fences_separate_stores`] |
+//! | 7, 14 | at most one place in a predicate, if a fence separates any two stores | [`fences_separate_stores`] |
 //!
 //! Differences from EXTRA13:
 //! * The paper lists 15 predicates for the alternating bit protocol. That list has `cnt = 0`, which rule 1 does not give, and lacks the equalities of
@@ -26,7 +28,7 @@ use fencewright_memory::{BufferMachine, Buffers, Cell, CellId, Cells};
 use fencewright_program::{Action, BinaryOp, Expr, Op, Program, RegisterId, Thread, ThreadId};
 use fencewright_reduce::{Queues, Reduced};
 
-/// If a predicate has more lifted versions than this, only those with one buffered place are made.
+/// Maximum number of lifted versions of a predicate. If there are more, only the versions with one buffered place are made.
 const MOST_VERSIONS: usize = 256;
 
 /// Lifts predicates about a program under SC to its reduced program.

@@ -28,7 +28,7 @@ enum Holder {
 
 const HOLDERS: [Holder; 3] = [Holder::Nobody, Holder::Itself, Holder::Another];
 
-/// One case of an edge.
+/// One case of an edge, for example one element of an array, or a fault.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// The name of the step of the machine.

@@ -42,7 +42,7 @@ enum Bounded {
     Overflow,
     /// A spurious path that cannot be excluded.
     Stuck(Reason),
-    /// The attempt was skipped: it would try the same as the next one, or nearly so.
+    /// The attempt was skipped, because the next attempt tries nearly the same predicates.
     Nothing,
 }
 

@@ -9,7 +9,7 @@
 //! p := choose(psi+, psi-)        1 where psi+ holds, 0 where psi- holds, * elsewhere
 //! ```
 //!
-//! Cubes are conjunctions of literals up to a maximum size, enumerated by increasing size, without those that contain a smaller one
+//! Cubes are conjunctions of literals up to a maximum size, enumerated by increasing size, without cubes that contain a smaller one
 //! (BUILDBOUNDEDCUBES). With size 1 this is Fig. 6b, whose cubes are single predicates. The assumption A itself is abstracted to the negation of the
 //! disjunction of all cubes that contradict A: the branch is infeasible where such a cube holds.
 //!

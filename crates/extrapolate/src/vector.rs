@@ -9,7 +9,7 @@ use fixedbitset::FixedBitSet;
 pub struct Literal(pub u32);
 
 impl Literal {
-    /// The literal that the predicate holds or does not hold.
+    /// The literal which states that the predicate holds, or that it does not hold.
     pub fn new(predicate: usize, holds: bool) -> Self {
         Literal(2 * predicate as u32 + u32::from(!holds))
     }
@@ -24,7 +24,7 @@ impl Literal {
         self.0.is_multiple_of(2)
     }
 
-    /// The negation.
+    /// The negation of the literal.
     pub fn negated(self) -> Self {
         Literal(self.0 ^ 1)
     }
@@ -80,7 +80,7 @@ impl Vector {
         !self.0.is_disjoint(&other.0)
     }
 
-    /// Whether this state represents all valuations of another one: its literals are a subset.
+    /// Whether this state represents all valuations of another state: every literal of this state is a literal of the other.
     pub fn covers(&self, other: &Vector) -> bool {
         self.0.is_subset(&other.0)
     }

@@ -194,7 +194,7 @@ impl Vocabulary {
                 n += 1;
             }
         }
-        // A predicate that is a conjunction of other predicates is replaced by these.
+        // A predicate that is a conjunction of other predicates is replaced by the conjuncts.
         for (n, parts) in &self.definitions {
             let whole = Literal::new(*n, true);
             if kept.contains(&whole) {

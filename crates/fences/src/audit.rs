@@ -1,5 +1,5 @@
-//! Audits the fences that a program has: removes each fence alone and verifies the remaining program. Then removes the superfluous fences one after
-//! the other, and keeps each that is needed once the earlier ones are gone.
+//! Audits the fences that a program already has. Each fence is removed alone, and the remaining program is verified: if it meets the goal, the fence
+//! is superfluous. The superfluous fences are then removed one after another; a fence that is needed once earlier ones are gone is put back.
 
 use std::collections::BTreeMap;
 
@@ -12,46 +12,46 @@ use crate::fenced::Fenced;
 use crate::goal::{Broken, Examined, Goal, Violation, named};
 use crate::synthesis::Because;
 
-/// The result of the audit for a fence.
+/// The result of the audit for one fence.
 #[derive(Debug)]
 pub enum Need {
-    /// Without it, this violation is possible.
+    /// Without the fence, this violation is possible.
     Needed(Box<Because>),
-    /// Without it, no execution satisfies this property (`finally exists`).
+    /// Without the fence, no execution satisfies this property (`finally exists`).
     NeededFor(Box<Property>),
-    /// The goal is met without it. All superfluous fences with `together` can be removed together. After that, each of the other superfluous fences
-    /// is needed, or it could not be verified that it is not.
+    /// The program meets the goal without the fence. All superfluous fences with `together` can be removed at once. If one of the others is removed
+    /// as well, the goal is violated or could not be verified.
     Superfluous {
-        /// Whether it is among those that can be removed together.
+        /// Whether the fence is among those that can be removed at once.
         together: bool,
     },
     /// Undecided, with the reason.
     Unknown(String),
 }
 
-/// A fence of the program.
+/// A fence of the program, with the result of its audit.
 #[derive(Debug)]
 pub struct Audited {
-    /// The span of its statement.
+    /// The span of the fence statement in the source.
     pub span: Span,
     /// The kind of the fence: full or store-store.
     pub kind: Kind,
-    /// The threads that execute it.
+    /// The threads that execute the fence.
     pub threads: Vec<ThreadId>,
-    /// Whether it is needed, with the evidence.
+    /// Whether the fence is needed, with the evidence.
     pub need: Need,
 }
 
 /// The reason why there is no audit: the goal is violated or undecided even with all existing fences.
 #[derive(Debug)]
 pub struct Unmet {
-    /// The reason as a sentence.
+    /// The reason as a sentence, for the user.
     pub reason: String,
-    /// The violated property; `None` if a bound on buffers or the goal as a whole is violated, or if the goal is undecided.
+    /// The violated property; `None` if instead a bound on buffers or the goal as a whole is violated, or if the goal is undecided.
     pub property: Option<Property>,
 }
 
-/// The edges of a fence, in all threads that execute it.
+/// The control-flow edges that one fence statement has become, in all threads that execute it.
 type Edges = Vec<(ThreadId, EdgeId)>;
 
 /// Audits every fence of a program.

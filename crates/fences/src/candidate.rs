@@ -8,7 +8,7 @@ use fencewright_program::{Action, EdgeId, LocationId, MemoryModel, Op, Price, Pr
 
 use crate::hitting::{Cost, Item};
 
-/// The kind of a fence.
+/// The kinds of instructions that can be inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// A full fence.
@@ -35,18 +35,19 @@ impl Kind {
 pub struct Candidate {
     /// The kind of fence.
     pub kind: Kind,
-    /// The place of a fence, or the store that a locked instruction replaces, with the edges that change.
+    /// The place where the fence is inserted, or the store that the locked instruction replaces, with the control-flow edges that change.
     pub place: Place,
-    /// The total price over all threads that share the text.
+    /// The total price: the sum over all threads that execute the candidate.
     pub price: u64,
-    /// An estimate of how often it is executed: once per copy of the place and per thread, and much more often in a loop.
+    /// An estimate of how often the candidate is executed: once per thread and copy of the place, and `1 << MORE_OFTEN` times as often per enclosing
+    /// loop.
     pub runs: u64,
-    /// Whether the source asks not to use this place (`spare`).
+    /// Whether the source excludes this place by the hint `spare`.
     pub spared: bool,
 }
 
 impl Candidate {
-    /// The threads that would execute it.
+    /// The threads that would execute the candidate.
     pub fn threads(&self) -> Vec<ThreadId> {
         let mut threads: Vec<ThreadId> = self.place.edges.iter().map(|(thread, _)| *thread).collect();
         threads.sort_unstable();
@@ -54,7 +55,7 @@ impl Candidate {
         threads
     }
 
-    /// The cost that the search minimises: the price, and for equal prices the number of executions.
+    /// The cost that the search minimises: the price first, then the estimated number of executions.
     pub(crate) fn cost(&self) -> Cost {
         Cost::from(self.price) << 64 | Cost::from(self.runs)
     }
@@ -107,14 +108,14 @@ pub fn candidates(placed: &Placed, model: MemoryModel, prices: Prices) -> Vec<Ca
                 _ => None,
             });
             let depth = |e: &EdgeId| depths[thread.index()][code.edge(*e).from.index()];
-            // If one thread has several copies of a place, they come from an unrolled `for`.
+            // A place with several edges in one thread comes from an unrolled `for`.
             let in_loop = edges.len() > 1 || edges.iter().any(|e| depth(e) > 0);
             let price = own.unwrap_or(base).saturating_add(if in_loop { prices.in_loop } else { 0 });
             candidate.price = candidate.price.saturating_add(price);
             let runs = edges.iter().map(|e| 1u64 << (MORE_OFTEN * depth(e))).sum();
             candidate.runs = candidate.runs.saturating_add(runs);
         }
-        // Makes a place in the definition of a macro worse than an otherwise equal place at a use of the macro.
+        // A fence in the definition of a macro affects all uses of the macro, so a place at a single use is preferred if it is otherwise equal.
         candidate.runs = candidate.runs.saturating_add(candidate.place.uses.into());
         all.push(candidate);
     };
@@ -151,7 +152,7 @@ pub fn candidates(placed: &Placed, model: MemoryModel, prices: Prices) -> Vec<Ca
     all
 }
 
-/// The prices, overridden by those that the source states.
+/// The prices, where costs stated in the source replace the default ones.
 fn stated(program: &Program, prices: Prices) -> Prices {
     program.hints.costs.iter().fold(prices, |prices, (price, cost)| {
         let cost = u64::from(*cost);

@@ -1,17 +1,17 @@
-//! From a violating execution to a clause: the candidates that would prevent this violation.
+//! From a violating execution to a clause: the set of candidates each of which would make this execution impossible.
 //!
 //! | | makes an execution impossible if |
 //! |---|---|
 //! | a full fence | its thread passes the place with a store in its buffer |
 //! | a store-store fence | of two stores of its thread, one issued before the place and one after it, the later one reaches memory first |
-//! | a locked instruction for a store | the store never reaches memory, its thread does something else before it does, or an older store reaches memory after it |
-//! | a locked instruction for a store that faults | its thread has a store in its buffer |
+//! | a locked instruction for a store | the store never reaches memory, its thread takes another step first, or an older store reaches memory later |
+//! | a locked instruction for a store that faults | its thread still has an older store in its buffer |
 //!
-//! Before that, irrelevant delays are removed from the execution: a flush moves earlier past every event that it commutes with, and steps that the
-//! violation does not need are dropped. The clause then has fewer items and rules out more sets of fences.
+//! First, irrelevant delays are removed from the execution: a flush moves earlier past every event that it commutes with, and steps that the
+//! violation does not need are dropped. Fewer candidates then prevent the execution, so the clause is smaller and rules out more sets of fences.
 //!
-//! If a property mentions labels, existing fences may be the reason for its violation (module `labels`). The clause is then also satisfied by
-//! removing one of them.
+//! If a property mentions labels, existing fences may themselves cause its violation (module `labels`). Removing such a fence then also satisfies the
+//! clause.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -27,11 +27,11 @@ use crate::goal::Broken;
 use crate::hitting::{Clause, Item};
 use crate::labels::Labels;
 
-/// Maximum number of events that are replayed to find unnecessary ones; so in a long execution, not every event is tried.
+/// Maximum number of events replayed in the search for unnecessary events; in a long execution, the search therefore does not try every event.
 const MOST_REPLAYED: usize = 1 << 20;
 
-/// An execution with the same violation and shorter delays: no store reaches memory later than before, and no event is added. If `stop` returns true,
-/// the search for unnecessary events ends early.
+/// An execution with the same violation and shorter delays: unnecessary events are removed as far as they are found, and every remaining store
+/// reaches memory no later than before. If `stop` returns true, the search for unnecessary events ends early.
 pub fn shortened(
     program: &Program,
     model: MemoryModel,
@@ -59,7 +59,7 @@ pub fn shortened(
     if valid(&earlier).is_some() { earlier } else { best }
 }
 
-/// The events with every flush moved as early as possible without changing the effect of any event.
+/// The events, with every flush moved to the earliest position that leaves the effects of all events unchanged.
 fn flushed_early(program: &Program, replayed: &Replayed) -> Vec<Event> {
     let mut events: Vec<(Event, &[Access])> =
         replayed.events.iter().cloned().zip(replayed.effects.iter().map(Vec::as_slice)).collect();
@@ -74,7 +74,7 @@ fn flushed_early(program: &Program, replayed: &Replayed) -> Vec<Event> {
     events.into_iter().map(|(event, _)| event).collect()
 }
 
-/// Whether a flush commutes with the event just before it.
+/// Whether a flush of `cell` by thread `owner` commutes with the event just before it.
 fn commutes(program: &Program, owner: ThreadId, cell: u32, (event, effect): &(Event, &[Access])) -> bool {
     let own = event.thread == owner;
     let edge = match event.kind {
@@ -96,7 +96,7 @@ fn commutes(program: &Program, owner: ThreadId, cell: u32, (event, effect): &(Ev
     !stands && !effect.iter().any(touches)
 }
 
-/// The formula of the states that violate a property; `None` for properties whose violation is not a formula about one state.
+/// A formula that holds exactly in the states that violate a property; `None` if a violation of the property cannot be seen in a single state.
 pub(crate) fn violating(property: &Property) -> Option<Formula> {
     match &property.kind {
         PropertyKind::Never(formula) | PropertyKind::Finally(Quantifier::Never, formula) => {
@@ -109,8 +109,8 @@ pub(crate) fn violating(property: &Property) -> Option<Formula> {
     }
 }
 
-/// Returns the clause that follows from a violation of the program with the fences `set`, and this violation as an execution of the program with an
-/// empty step at every place. Every sufficient set satisfies the clause. Returns `None` if the execution cannot be translated to that program.
+/// The clause that follows from a violation of the program with the fences `set`, and this violation as an execution of the marked program (see
+/// [`Fenced`]). Every sufficient set satisfies the clause. `None` if the execution cannot be translated to the marked program.
 pub(crate) fn clause(
     labels: Labels<'_>,
     fenced: &Fenced,
@@ -139,8 +139,8 @@ pub(crate) fn clause(
         return learn(&|_| true).map(|(clause, trace, _)| (clause, trace));
     }
     let (clause, trace, seen) = learn(&|_| false)?;
-    // The clause may contain unused places only because the execution ends with threads in front of them. If these threads pass the places, the
-    // clause may be smaller.
+    // Unused places may appear in the clause only because the execution ends just before some threads pass them. The clause may become smaller if
+    // these threads pass the places, so both executions are tried.
     let passes = |t: usize| {
         trailing[t].iter().any(|step| {
             let EventKind::Step { edge, .. } = step.kind else { return false };
@@ -156,7 +156,7 @@ pub(crate) fn clause(
     Some((clause, trace))
 }
 
-/// The candidates that would, each by itself, make the execution impossible.
+/// The candidates each of which would make the execution impossible.
 fn prevented(replayed: &Replayed, catalogue: &Catalogue) -> Vec<Item> {
     let mut threads: HashMap<ThreadId, Buffer> = HashMap::new();
     for store in stores(replayed) {
@@ -187,7 +187,8 @@ fn prevented(replayed: &Replayed, catalogue: &Catalogue) -> Vec<Item> {
                     let earliest = buffer.earliest.get(after);
                     latest.zip(earliest).is_some_and(|(latest, &earliest)| earliest < latest)
                 }
-                // A faulting store writes nothing, but a locked instruction in its place would first wait until older stores have reached memory.
+                // A faulting store writes nothing. A locked instruction in its place would wait until all older stores have reached memory, and fault
+                // only then.
                 Kind::Swap if faults(&replayed.effects[n]) => latest.is_some_and(|arrived| arrived > n),
                 Kind::Swap => buffer.stores[before..after].iter().any(|store| {
                     let own = busy.get(&event.thread).map_or(&[][..], Vec::as_slice);
@@ -209,11 +210,11 @@ fn faults(effect: &[Access]) -> bool {
     effect.iter().any(|access| matches!(access, Access::Fault(_)))
 }
 
-/// A buffered store of an execution, with the indices of the events that issue it and that flush it.
+/// A buffered store of an execution, with the indices of the events in which it is issued and flushed.
 struct Store {
     thread: ThreadId,
     issued: usize,
-    /// The flush; `usize::MAX` if the store never reaches memory.
+    /// The event that flushes the store; `usize::MAX` if the store never reaches memory.
     arrived: usize,
 }
 
@@ -221,9 +222,9 @@ struct Store {
 #[derive(Default)]
 struct Buffer {
     stores: Vec<Store>,
-    /// For each store, the index of the last flush among the stores up to it (prefix maxima of `arrived`).
+    /// For each store, the greatest `arrived` among this store and all older ones (prefix maxima).
     latest: Vec<usize>,
-    /// For each store, the index of the first flush among the stores from it on (suffix minima of `arrived`).
+    /// For each store, the least `arrived` among this store and all younger ones (suffix minima).
     earliest: Vec<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Evidence for an answer: the violation that occurs without a fence, or the reason why no set of fences suffices.
+//! Evidence for an answer: for each fence a violation that occurs without it, or the reason why no set of fences suffices.
 
 use fencewright_program::reference::Access;
 use fencewright_program::{Event, EventKind, MemoryModel, Replayed, Trace};
@@ -9,8 +9,8 @@ use crate::hitting::{Clause, Item, contradiction};
 use crate::synthesis::{Because, Learnt, Search, Synthesis, Tried, Unfixable, Verdict};
 
 impl Search<'_> {
-    /// An execution of the marked program in the form that is shown: without the empty steps at unused places. With `sc`, every store reaches memory
-    /// immediately if the result is an SC execution with the same violation.
+    /// An execution of the marked program, prepared for display: without the empty steps at unused places. With `sc`, it is shown as an SC execution,
+    /// in which every store reaches memory immediately, if this execution has the same violation.
     fn shown(&self, set: &[Item], trace: &Trace, broken: &Broken, sc: bool) -> Option<Because> {
         let fenced = Fenced::new(self.placed, &self.catalogue.chosen(set));
         let plain = fenced.plain(trace);
@@ -27,19 +27,19 @@ impl Search<'_> {
         Some(Because::new(fenced.program, replayed, broken))
     }
 
-    /// A violation of the program that has all fences of `set` except `item`.
+    /// A violation of the program that has all fences of `set` except `item`, as evidence that `item` is needed.
     pub(crate) fn without(&self, set: &[Item], item: Item) -> Option<Because> {
         // There may be thousands of fences, and building the program without one of them takes time, so the limits are checked first.
         if self.is_over() {
             return None;
         }
         let rest: Vec<Item> = set.iter().copied().filter(|other| *other != item).collect();
-        // First tries the violations found earlier whose clauses the remaining fences do not satisfy: with these fences, such a violation may still
-        // be possible.
+        // First tries the violations found earlier that the remaining fences may not prevent, that is, those whose clauses they do not satisfy.
         let left = |learnt: &&Learnt| !learnt.clause.is_satisfied(|item| rest.contains(&item));
         for Learnt { broken, violation, .. } in self.learnt.iter().filter(left) {
             let shown = violation.as_ref().and_then(|v| self.shown(&rest, v, broken, false));
-            // If the execution itself does not show that the goal is violated (`Broken::Goal`), the program has to be examined instead.
+            // An execution that violates the goal as a whole (`Broken::Goal`) does not prove the violation by itself, so the program has to be
+            // examined instead.
             if *broken != Broken::Goal && shown.is_some() {
                 return shown;
             }
@@ -53,13 +53,13 @@ impl Search<'_> {
         self.shown(&rest, violation.as_ref()?, &broken, false)
     }
 
-    /// The answer if the clauses are unsatisfiable.
+    /// The answer if the clauses learnt so far are unsatisfiable.
     pub(crate) fn unfixable(&mut self) -> Synthesis {
         let clauses = self.clauses();
         let core = contradiction(self.catalogue.all.len(), &clauses, &|| self.is_over());
         let inevitable = |&n: &usize| clauses[n] == Clause::default();
         let inevitable = core.iter().any(inevitable);
-        // Looks for a violation of the program without fences, preferably of one of the properties that contradict each other.
+        // Looks for a violation of the program without any fence, preferably one from the unsatisfiable core of the clauses.
         let seen = core.iter().copied().chain(0..self.learnt.len()).map(|n| &self.learnt[n]);
         let mut as_written = seen.filter(|learnt| learnt.clause.unless.is_empty());
         let because = as_written.find_map(|Learnt { broken, violation, .. }| {

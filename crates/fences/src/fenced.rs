@@ -1,4 +1,4 @@
-//! A program with fences inserted.
+//! A program with fences inserted, and the translation between executions with and without empty steps.
 //!
 //! Clauses are about the *marked* program, which has an empty step at every place ([`Placed`]). For verification, the empty steps at unused places
 //! are removed, so that the engines do not explore them. An execution of the smaller program becomes an execution of the marked program by
@@ -21,19 +21,19 @@ pub struct Fenced {
     pub marked: Program,
     /// The program with the fences and without the empty steps at unused places.
     pub program: Program,
-    /// For each thread and edge of `program`, the edge of `marked`.
+    /// For each thread and edge of `program`, the corresponding edge of `marked`.
     edges: Vec<Vec<EdgeId>>,
     /// For each thread and location of `marked`, the removed empty step that leaves it.
     removed: Vec<Vec<Option<EdgeId>>>,
 }
 
 impl Fenced {
-    /// Inserts the chosen fences into a program.
+    /// Inserts the chosen candidates into a program.
     pub fn new(placed: &Placed, chosen: &[&Candidate]) -> Self {
         let mut marked = placed.program.clone();
         let mut unused: BTreeSet<(ThreadId, EdgeId)> =
             placed.places.iter().flat_map(|p| p.edges.iter().copied()).collect();
-        // Inserts full fences last, because at a place with both kinds the full fence makes the store-store fence superfluous.
+        // Full fences are inserted last, so that at a place with both kinds the full fence replaces the store-store fence, which is redundant there.
         let mut chosen = chosen.to_vec();
         chosen.sort_by_key(|candidate| candidate.kind != Kind::StoreStore);
         for candidate in chosen {
@@ -50,7 +50,7 @@ impl Fenced {
                 unused.remove(&(thread, edge));
             }
         }
-        // An empty step that the source itself has is kept, unless a fence is inserted at one of the places that stand for this step.
+        // An empty step of the source itself is removed only if a fence is inserted at one of the places that stand for this step.
         for (&(thread, edge), before) in &placed.steps {
             if before.iter().all(|&other| unused.contains(&(thread, other))) {
                 unused.remove(&(thread, edge));
@@ -70,8 +70,8 @@ impl Fenced {
         Fenced { marked, program, edges, removed }
     }
 
-    /// Translates an execution of `program` to an execution of `marked`; `None` if a step has no counterpart. In the result, no thread takes
-    /// empty steps after its last other step; the second component has the empty steps that each thread could still take.
+    /// Translates an execution of `program` to an execution of `marked`; `None` if a step has no counterpart. Each thread stops after its last step
+    /// that is not empty; the second component has the empty steps that each thread could take after that.
     pub fn lifted(&self, trace: &Trace) -> Option<(Trace, Vec<Vec<Event>>)> {
         let mut at: Vec<LocationId> = self.marked.threads.iter().map(|t| t.entry).collect();
         let mut events = Vec::with_capacity(trace.events.len() * 2);
@@ -116,7 +116,7 @@ impl Fenced {
         Trace { events: trace.events.iter().filter_map(plain).collect(), ..trace.clone() }
     }
 
-    /// The removed empty step at a location of `marked`, and its target.
+    /// The removed empty step at a location of `marked`, and the location to which it leads.
     fn step(&self, thread: ThreadId, at: LocationId) -> Option<(Event, LocationId)> {
         let edge = self.removed[thread.index()][at.index()]?;
         let event = Event { thread, kind: EventKind::Step { edge, chosen: Vec::new() } };
@@ -124,7 +124,7 @@ impl Fenced {
     }
 }
 
-/// For each location, the empty step that can be removed there: an unused one that is the only edge leaving the location.
+/// For each location, the empty step that can be removed there: the step at an unused place, if no other edge leaves the location.
 fn removable(thread: &Thread, unused: &dyn Fn(EdgeId) -> bool) -> Vec<Option<EdgeId>> {
     let mut steps: Vec<Option<EdgeId>> = vec![None; thread.locations.len()];
     for (n, step) in steps.iter_mut().enumerate() {
@@ -137,7 +137,7 @@ fn removable(thread: &Thread, unused: &dyn Fn(EdgeId) -> bool) -> Vec<Option<Edg
             *step = Some(edge);
         }
     }
-    // A cycle of empty steps is an infinite loop, which must not vanish: one of its steps is kept.
+    // A cycle of empty steps is an infinite loop. Removing all of its steps would remove the loop, so one step is kept.
     let mut seen_from = vec![usize::MAX; steps.len()];
     for start in 0..steps.len() {
         let mut here = start;
@@ -155,7 +155,7 @@ fn removable(thread: &Thread, unused: &dyn Fn(EdgeId) -> bool) -> Vec<Option<Edg
     steps
 }
 
-/// The thread without these empty steps: the source of each removed step is merged with its target.
+/// The thread without the given empty steps. The source of each removed step is merged with its target.
 fn without(thread: &Thread, steps: &[Option<EdgeId>]) -> Built<EdgeId> {
     let mut builder = ThreadBuilder::like(thread, |_| ());
     let numbered = thread.edges.iter().cloned().zip((0..).map(EdgeId));
@@ -168,8 +168,8 @@ fn without(thread: &Thread, steps: &[Option<EdgeId>]) -> Built<EdgeId> {
     builder.finish(thread.entry, thread.fault)
 }
 
-/// Whether two programs have the same reachable control-flow graphs and formulas, up to the numbering of locations and source positions. Variables
-/// and registers are not compared: both programs must have the same declarations.
+/// Whether two programs have the same formulas and the same reachable control-flow graphs, up to the numbering of locations and source positions.
+/// Variables and registers are not compared; the caller guarantees that both programs have the same declarations.
 pub fn same(one: &Program, other: &Program) -> bool {
     let threads = one.threads.len() == other.threads.len();
     let numbers: Option<Vec<Vec<Option<LocationId>>>> =
@@ -189,7 +189,7 @@ pub fn same(one: &Program, other: &Program) -> bool {
         && one.properties.iter().zip(&other.properties).all(|(a, b)| a.name == b.name && formulas(a, b))
 }
 
-/// For each reachable location of one thread, the corresponding location of the other; `None` if the threads differ.
+/// For each reachable location of one thread, the corresponding location of the other thread; `None` if the control-flow graphs differ.
 fn matched(one: &Thread, other: &Thread) -> Option<Vec<Option<LocationId>>> {
     let mut numbers: Vec<Option<LocationId>> = vec![None; one.locations.len()];
     numbers[one.fault.index()] = Some(other.fault);

@@ -1,4 +1,4 @@
-//! Goals of fence synthesis: a goal decides whether a program meets it, and gives a violating execution if not.
+//! Goals of fence synthesis: the conditions that the program must meet once fences have been inserted.
 
 use fencewright_engines::auto::Auto;
 use fencewright_engines::overflow::{Fit, fit, overfull};
@@ -8,7 +8,7 @@ use fencewright_memory::Bound;
 use fencewright_program::{MemoryModel, Program, Property, Replayed, Trace};
 use fencewright_transform::attack::Notion;
 
-/// The result of examining a program for a goal.
+/// The result of examining whether a program meets a goal.
 pub enum Examined {
     /// The goal is met.
     Met(Proof),
@@ -25,17 +25,17 @@ pub enum Examined {
 pub struct Proof {
     /// The verdicts, if the goal is about properties.
     pub verdicts: Vec<Checked>,
-    /// Whether all of the proof was checked independently; if false, some of it relies on an engine.
+    /// Whether the whole proof was checked independently; if false, some verdict relies on the engine alone.
     pub checked: bool,
-    /// Whether a certificate shows that buffers stay within the bound; meaningful only for a goal with a bound.
+    /// Whether a certificate shows that all buffers stay within the bound. Meaningless for a goal without a bound.
     pub bound_checked: bool,
 }
 
 /// An execution that violates a goal.
 pub struct Violation {
-    /// The execution, not replayed yet.
+    /// The execution, which has not been replayed yet.
     pub trace: Trace,
-    /// The part of the goal that it violates.
+    /// The part of the goal that the execution violates.
     pub broken: Broken,
 }
 
@@ -44,14 +44,14 @@ pub struct Violation {
 pub enum Broken {
     /// The property with this name.
     Property(String),
-    /// A bound on buffers: in the last state, a buffer exceeds it.
+    /// A bound on buffers: in the last state of the execution, some buffer exceeds the bound.
     Bound(Bound),
-    /// The goal as a whole. The execution alone does not show the violation.
+    /// The goal as a whole, such as robustness. A replay of the execution cannot confirm the violation.
     Goal,
 }
 
 impl Broken {
-    /// The violated property of this program.
+    /// The violated property; `None` if the violation is not one of a property.
     pub fn property(&self, program: &Program) -> Option<Property> {
         match self {
             Broken::Property(name) => Some(named(program, name)),
@@ -59,7 +59,7 @@ impl Broken {
         }
     }
 
-    /// The name for messages; `None` for the goal as a whole.
+    /// The name of the violated part, for messages; `None` for the goal as a whole.
     pub fn name(&self) -> Option<&str> {
         match self {
             Broken::Property(name) => Some(name),
@@ -81,7 +81,7 @@ impl Broken {
     }
 }
 
-/// The property of a program with this name; `assertions` is found even if the program does not state it.
+/// The property of a program with this name. `assertions` exists even if the program does not state it.
 pub(crate) fn named(program: &Program, name: &str) -> Property {
     let stated = program.properties.iter().find(|p| p.name == name).cloned();
     stated.unwrap_or_else(Property::assertions)
@@ -89,11 +89,11 @@ pub(crate) fn named(program: &Program, name: &str) -> Property {
 
 /// A goal: a condition that fences have to establish.
 pub trait Goal {
-    /// The name on the command line.
+    /// The name of the goal on the command line.
     fn name(&self) -> &'static str;
-    /// The memory model of the goal.
+    /// The memory model under which the program must meet the goal.
     fn model(&self) -> MemoryModel;
-    /// Whether a violating execution remains one if a store reaches memory earlier and no thread reads a different value.
+    /// Whether an execution that violates the goal still violates it after a flush moves earlier without changing the value that any thread reads.
     fn ignores_unseen_delays(&self) -> bool {
         true
     }
@@ -103,32 +103,32 @@ pub trait Goal {
     fn bound(&self) -> Option<Bound> {
         None
     }
-    /// Whether no execution of a program satisfies the existential property with this name; `None` if undecided.
+    /// Whether no execution of a program satisfies the `finally exists` property with this name; `None` if undecided.
     fn lacks(&self, program: &Program, property: &str, limits: &Limits, progress: &Progress) -> Option<bool>;
 }
 
 /// Every property holds (FENCES12), including `finally exists`.
 pub struct Safety {
-    /// The memory model of all verdicts.
+    /// The memory model under which the properties are verified.
     pub model: MemoryModel,
-    /// The names of the properties; all if empty.
+    /// The names of the required properties; empty if all properties of the program are required.
     pub properties: Vec<String>,
     /// The engine that verifies programs.
     pub engine: Auto,
-    /// The effort for confirming proofs.
+    /// The effort spent on checking proofs independently.
     pub confirm: Confirm,
 }
 
 impl Safety {
-    /// The properties that the program must satisfy: of the properties that it states, those with the given names, or all of them. Freedom from
-    /// deadlock is never required, because a program cannot state it; so a fence may cause a deadlock.
+    /// The properties that the program must satisfy: those that it states and that `properties` names (all if that is empty). Freedom from deadlock
+    /// is never required, because a program cannot state it; so an inserted fence may cause a deadlock.
     pub fn of(&self, program: &Program) -> Vec<Property> {
         let mut properties = program.properties.clone();
         properties.retain(|p| self.properties.is_empty() || self.properties.contains(&p.name));
         properties
     }
 
-    /// Whether fences could help with some property. They cannot help with `finally exists`, because fences only remove executions.
+    /// Whether fences can help to satisfy some property. They cannot help with `finally exists`, because fences only remove executions.
     pub fn is_about_fences(&self, program: &Program) -> bool {
         self.of(program).iter().any(|p| !p.kind.is_existence())
     }
@@ -207,7 +207,7 @@ impl Goal for Robustness {
         MemoryModel::Tso
     }
 
-    /// False for freedom from triangular races: such a race needs a delayed store, even if no thread can observe the delay.
+    /// False for freedom from triangular races: such a race consists of a delayed store, even if no thread can observe the delay.
     fn ignores_unseen_delays(&self) -> bool {
         self.options.notion == Notion::HappensBefore
     }
@@ -235,11 +235,11 @@ impl Goal for Robustness {
     }
 }
 
-/// A goal together with a bound on buffers (EXTRA13 s.3). Fences keep buffers small, which also reduces the state space.
+/// A goal together with a bound on buffers (EXTRA13 s.3). With small buffers, a program has fewer states.
 pub struct Bounded {
     /// The goal without the bound.
     pub goal: Box<dyn Goal>,
-    /// The bound that every buffer has to respect.
+    /// The bound that no buffer may exceed.
     pub bound: Bound,
 }
 

@@ -1,10 +1,10 @@
 //! The cheapest set that satisfies every clause: an exact solver for minimum-cost hitting sets, extended by unwanted items.
 //!
-//! A clause has two lists: the set must contain an item of the first, or lack an item of the second. With an empty second list, it is a clause of a
-//! hitting set problem. The search is branch and bound. The chosen set is the cheapest one on its branch; it grows only if it violates a clause, by
-//! an item of that clause's first list. The lower bound is a sum over violated clauses that share no item: each of them adds the cost of its cheapest
-//! item, because no item satisfies two of them. Clauses from executions are few and small, so the search takes microseconds; costs are integers, so
-//! the minimum is exact.
+//! A clause has two lists: a set satisfies the clause if it contains an item of the first list or lacks an item of the second. If the second list is
+//! empty, this is a clause of a hitting-set problem. The search is branch and bound. It starts with the empty set, and for a violated clause branches
+//! over the items of its first list. The lower bound is a sum over violated clauses that share no item: each contributes the cost of its cheapest
+//! item, because no item satisfies two of them. Clauses learnt from executions are few and small, so the search takes microseconds. Costs are
+//! integers, so the minimum is exact.
 
 /// An item, as an index into the list of costs.
 pub type Item = usize;
@@ -36,7 +36,7 @@ impl Clause {
         self.any.iter().any(|&item| has(item)) || !self.unless.iter().all(|&item| has(item))
     }
 
-    /// Whether every set that satisfies this clause satisfies the other one.
+    /// Whether every set that satisfies this clause also satisfies `other`.
     fn implies(&self, other: &Clause) -> bool {
         let within = |few: &[Item], many: &[Item]| few.iter().all(|item| many.binary_search(item).is_ok());
         within(&self.any, &other.any) && within(&self.unless, &other.unless)
@@ -46,11 +46,11 @@ impl Clause {
 /// The sets of minimum cost that satisfy all clauses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cheapest {
-    /// The cost, which is the same for all sets.
+    /// The cost, equal for all sets in `sets`.
     pub cost: Cost,
     /// The sets, each sorted and without redundant items.
     pub sets: Vec<Vec<Item>>,
-    /// Whether `sets` certainly has all cheapest sets; false if the search skipped some because the requested maximum was reached.
+    /// Whether `sets` contains all cheapest sets; false if the requested maximum number was reached and there may be more.
     pub complete: bool,
 }
 
@@ -63,7 +63,7 @@ pub enum NoSet {
     Stopped,
 }
 
-/// The cheapest sets that satisfy every clause, at most `most` of them.
+/// The cheapest sets that satisfy every clause; at most `most` of them are returned.
 pub fn cheapest(
     costs: &[Cost],
     clauses: &[Clause],
@@ -73,7 +73,7 @@ pub fn cheapest(
     if clauses.contains(&Clause::default()) {
         return Err(NoSet::Contradiction);
     }
-    // Sorts clauses by size and drops every clause that a smaller one implies, which reduces branching.
+    // Sorts clauses by size and drops every clause that another, smaller clause implies.
     let mut sorted: Vec<&Clause> = clauses.iter().collect();
     sorted.sort_by_key(|clause| clause.any.len() + clause.unless.len());
     let mut needed: Vec<&Clause> = Vec::new();
@@ -113,11 +113,11 @@ pub fn cheapest(
 enum State {
     Free,
     Chosen,
-    /// The item was tried earlier on this branch, so all sets with it have been searched.
+    /// The item was tried earlier on this branch: all sets that contain it have been searched.
     Excluded,
 }
 
-/// Number of visited items between two calls of `stop`.
+/// Number of items visited between two calls of `stop`.
 const WORK: usize = 1 << 16;
 
 struct Search<'a> {
@@ -125,7 +125,7 @@ struct Search<'a> {
     clauses: &'a [&'a Clause],
     chosen: Vec<Item>,
     state: Vec<State>,
-    /// For each item, the last round of [`Search::bound`] that used it.
+    /// For each item, the last call of [`Search::bound`] (by `round`) that used it.
     used: Vec<u64>,
     round: u64,
     best: Cost,
@@ -160,7 +160,7 @@ impl Search<'_> {
         open.sort_by_key(Vec::len);
         let Some(more) = self.bound(&open) else { return };
         let least = cost.saturating_add(more);
-        // If the maximum number of sets has been found, only cheaper sets are of interest.
+        // Once the maximum number of sets has been found, only a strictly cheaper set can still change the result.
         let full = self.sets.len() >= self.most;
         if least > self.best || (full && least >= self.best) {
             self.complete &= least != self.best;
@@ -178,7 +178,7 @@ impl Search<'_> {
         clause.iter().for_each(|&item| self.state[item] = State::Free);
     }
 
-    /// A lower bound on the cost of satisfying the open clauses; `None` if one of them has no item left.
+    /// A lower bound on the cost of satisfying the open clauses; `None` if one of them has no free item left.
     fn bound(&mut self, open: &[Vec<Item>]) -> Option<Cost> {
         self.round += 1;
         let mut total: Cost = 0;
@@ -202,7 +202,7 @@ impl Search<'_> {
             self.sets.clear();
             self.complete = true;
         }
-        // An item that costs nothing may be redundant in a cheapest set.
+        // Cheapest sets may contain redundant items of cost 0; these are removed.
         let mut set = self.chosen.clone();
         for item in self.chosen.iter().filter(|&&item| self.costs[item] == 0) {
             let rest = |i: Item| i != *item && set.contains(&i);
@@ -294,7 +294,7 @@ mod tests {
         (0..random.below(8)).map(|_| Clause::new(few(random, 4), few(random, 3))).collect()
     }
 
-    /// All subsets that satisfy all clauses.
+    /// All subsets of the items that satisfy all clauses.
     fn satisfying(items: usize, clauses: &[Clause]) -> Vec<Vec<Item>> {
         let set = |bits: u32| (0..items).filter(|i| bits >> i & 1 == 1).collect::<Vec<Item>>();
         let all = |set: &Vec<Item>| clauses.iter().all(|c| c.is_satisfied(|i| set.contains(&i)));

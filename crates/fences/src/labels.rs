@@ -1,13 +1,12 @@
-//! How a violation of a property about labels depends on the places of fences.
+//! How the violation of a property that mentions labels depends on the places where fences are inserted.
 //!
-//! A fence is a control location of its own, and a property may mention locations. In `x = 1; fence; c: ...` the thread is not at `c`
-//! while it waits at the fence, so that `!p@c` holds in states in which it would not hold without the fence. After a label `c:` at the end of a
-//! block, a fence becomes the statement that `c` names.
+//! A fence is a step with a control location of its own, and a property may mention locations. In `x = 1; fence; c: ...` a thread that waits at the
+//! fence is not yet at `c`, so `!p@c` holds there, although it would not hold without the fence. A fence after a label `c:` at the end of a block
+//! becomes the statement that `c` names.
 //!
-//! An empty step at an unused place does not separate locations: its source and target are the same location of the program. So after an execution of
-//! the program with all places, a thread is at a label if two paths end at the same location: the path of empty steps at unused places from the
-//! thread's location, and the path of such steps from the label's location. Hence the value of a formula depends only on which of the places on these
-//! paths are used.
+//! An empty step at an unused place, on the other hand, is removed, and its source and target become one location. So in the program with the fences,
+//! a thread is at a label if the empty steps at unused places lead from its location in the marked program to the same location as from the label's.
+//! Hence the value of a formula depends only on which of the places along these two paths have fences.
 
 use fencewright_lang::places::Placed;
 use fencewright_program::{EdgeId, Formula, LocationId, Observable, State, ThreadId};
@@ -15,29 +14,29 @@ use fencewright_program::{EdgeId, Formula, LocationId, Observable, State, Thread
 use crate::candidate::{Catalogue, Kind};
 use crate::hitting::{Clause, Item};
 
-/// Maximum number of places for which all combinations of fences are tried. For a formula with more than `LARGE` labels it is `MOST_FREE_OF_LARGE`.
+/// Maximum number of places for which all combinations of fences are tried; for a formula with more than `LARGE` labels `MOST_FREE_OF_LARGE`.
 const MOST_FREE: usize = 6;
 const MOST_FREE_OF_LARGE: usize = 2;
 const LARGE: usize = 1_000;
 
-/// The program with all places, and the candidates.
+/// The marked program with its places, and the candidates at these places.
 #[derive(Clone, Copy)]
 pub(crate) struct Labels<'a> {
     pub placed: &'a Placed,
     pub catalogue: &'a Catalogue,
 }
 
-/// A path of empty steps at places from a location: the places it passes, and where it ends.
+/// The path of empty steps at places that starts at a location: the places it passes, and the location where it ends.
 struct Way {
-    /// For each place, its location and the index of the first candidate there, which identifies the place.
+    /// For each place, its location and the index of the first fence that can be inserted there, which identifies the place.
     places: Vec<(LocationId, Item)>,
     /// The location where the path ends; `None` if the path is a cycle, or its continuation depends on whether other places have fences.
     end: Option<LocationId>,
 }
 
 impl Labels<'_> {
-    /// The condition on the set of fences under which a formula no longer holds in a state of the program with all places: of the places that the
-    /// formula depends on, an unused one gets a fence, or a fence of `set` is removed.
+    /// The condition under which a set of fences may change the value of a formula in a state of the marked program: among the places on which the
+    /// formula depends, a place without a fence gets one, or a fence of `set` is removed.
     pub fn dependence(&self, formula: &Formula, state: &State, set: &[Item]) -> Clause {
         let used = |place: Item| self.fences(place).any(|item| set.contains(&item));
         let mut places: Vec<Item> = Vec::new();
@@ -54,8 +53,8 @@ impl Labels<'_> {
                 leaves += 1;
             }
         });
-        // Tries to drop places from the clause, used places first: a place is dropped if the formula holds whether or not it has a fence. A clause
-        // with fewer fences rules out more sets, and a clause that does not ask to remove a fence is preferable.
+        // Drops places from the clause, those with fences first: a place is dropped if the formula holds with and without a fence there. A smaller
+        // clause rules out more sets of fences, and a clause that does not require the removal of a fence is preferable.
         places.sort_unstable_by_key(|&place| (!used(place), place));
         places.dedup();
         let mut fixed = places.clone();
@@ -86,7 +85,7 @@ impl Labels<'_> {
         Clause::new(any, there.into_iter().filter_map(chosen).collect())
     }
 
-    /// The places that determine which labels name locations where a thread ends.
+    /// The places that determine whether a thread that has ended is at a label.
     pub fn at_ends(&self, formula: &Formula) -> Vec<Item> {
         let mut places = Vec::new();
         formula.for_each_leaf(&mut |observable| {
@@ -103,14 +102,14 @@ impl Labels<'_> {
         places
     }
 
-    /// All fences that can be inserted at the place identified by this first fence.
+    /// All fences that can be inserted at a place; `place` is the first of them.
     pub fn fences(&self, place: Item) -> impl Iterator<Item = Item> {
         let edge = self.catalogue.all[place].place.edges.first();
         let here = edge.map_or(&[][..], |(thread, edge)| self.catalogue.at(*thread, *edge));
         here.iter().copied().filter(|&item| self.catalogue.all[item].kind != Kind::Swap)
     }
 
-    /// Whether a formula holds in a state of the program with all places, if exactly the places for which `used` returns true have fences.
+    /// Whether a formula holds in a state of the marked program if fences are inserted at exactly the places for which `used` returns true.
     fn holds(&self, formula: &Formula, state: &State, used: &dyn Fn(Item) -> bool) -> bool {
         let seen = formula.eval(&mut |observable| match observable {
             Observable::At(thread, locations) => {
@@ -133,7 +132,7 @@ impl Labels<'_> {
         let (mut here, mut entangled) = (from, false);
         while let Some((place, edge)) = self.place(thread, here) {
             match self.placed.steps.get(&(thread, edge)).map(Vec::as_slice) {
-                // The source itself has this empty step, so it remains even without a fence.
+                // The source itself contains this empty step, so the step is not removed.
                 Some([]) => break,
                 Some(before) => {
                     entangled = true;
@@ -152,7 +151,7 @@ impl Labels<'_> {
         Way { places, end: (!entangled).then_some(here) }
     }
 
-    /// The place at a location, if its step is the only edge that leaves the location.
+    /// The place at a location, if its empty step is the only edge that leaves the location.
     fn place(&self, thread: ThreadId, at: LocationId) -> Option<(Item, EdgeId)> {
         let mut leaving = self.placed.program.thread(thread).edges_from(at);
         let (edge, _) = leaving.next().filter(|_| leaving.next().is_none())?;

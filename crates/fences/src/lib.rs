@@ -1,10 +1,11 @@
-//! Fence synthesis: the cheapest set of fences that suffices, with evidence that it suffices and that each fence is needed.
+//! Fence synthesis: finds a cheapest set of fences with which a program meets a goal, with evidence that the set suffices and that each fence is
+//! needed.
 //!
-//! This is FENCES12 s.7 (case 2) and THESIS16 5.2, made optimal. Every violation gives a [clause](mod@clause): the fences each of which makes this
-//! execution impossible. A cheapest set that [satisfies](hitting) all clauses is inserted into the program, which is verified again; a new violation
-//! gives a new clause. Fences only remove executions, so a clause stays valid, every sufficient set satisfies all clauses, and the first set that
-//! suffices is a cheapest one. If a property mentions labels or is existential, a fence may also cause a violation; the clause then names such fences
-//! too.
+//! This is FENCES12 s.7 (case 2) and THESIS16 5.2, extended so that the result is optimal. Every violation gives a [clause](mod@clause): the fences
+//! each of which makes the violating execution impossible. A cheapest set that [satisfies](hitting) all clauses so far is inserted into the program,
+//! which is verified again; a new violation gives a new clause. Fences only remove executions, so clauses stay valid, every sufficient set satisfies
+//! all clauses, and the first set that suffices is a cheapest one. If a property mentions labels or is existential, a fence may also cause a
+//! violation; the clause then also lists the fences whose removal prevents it.
 //!
 //! | module | contents |
 //! |---|---|

@@ -1,8 +1,8 @@
-//! The synthesis loop: takes a cheapest set of fences, verifies the program with it, and learns a clause, until the program meets the goal.
+//! The synthesis loop: inserts a cheapest set of fences that satisfies all clauses, verifies the program, and learns a clause, until the goal is met.
 //!
-//! A violation gives a [clause](mod@crate::clause). If no execution satisfies a `finally exists` any more, the clause says that one of the fences
-//! must be removed; it names a minimal set of fences with which no execution satisfies the property. All sufficient sets satisfy every clause. So the
-//! first set that satisfies all clauses and suffices is a cheapest one, and if the clauses are unsatisfiable, no set suffices.
+//! A violation gives a [clause](mod@crate::clause). If a set of fences leaves no execution that satisfies a `finally exists`, the clause names a
+//! minimal subset with this effect and says that one of its fences must be absent. All sufficient sets satisfy every clause. So the first set that
+//! satisfies all clauses and suffices is a cheapest one, and if the clauses are unsatisfiable, no set suffices.
 
 use fencewright_engines::overflow::overfull;
 use fencewright_engines::{Limits, Progress};
@@ -33,15 +33,15 @@ impl Default for Options {
     }
 }
 
-/// Number of equally cheap sets that are compared, to choose the most symmetric one.
+/// Maximum number of equally cheap sets that are compared to choose the most symmetric one.
 const COMPARED: usize = 64;
 
 /// The outcome of a synthesis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// No fence is needed.
+    /// The program meets the goal without additional fences.
     AlreadySafe,
-    /// The fences suffice.
+    /// With the fences, the program meets the goal.
     Fixed,
     /// No set of fences suffices.
     Unfixable,
@@ -49,23 +49,23 @@ pub enum Verdict {
     Unknown(String),
 }
 
-/// A fence of the answer.
+/// A fence of the answer, with the reason why it is needed.
 #[derive(Clone, Debug)]
 pub struct Chosen {
     /// The candidate that was chosen.
     pub fence: Candidate,
-    /// The violation that occurs without it; `None` if none was found.
+    /// A violation that occurs without this fence; `None` if no violation was found.
     pub needed_because: Option<Because>,
 }
 
-/// A violation of a program.
+/// A violation of a program, as evidence.
 #[derive(Clone, Debug)]
 pub struct Because {
-    /// The program, which may have some fences.
+    /// The violating program, which may contain some of the fences.
     pub program: Program,
     /// The execution, replayed on the reference semantics.
     pub replayed: Replayed,
-    /// The property it violates, if it violates one.
+    /// The property that the execution violates; `None` if it violates a bound on buffers or the goal as a whole.
     pub property: Option<Property>,
     /// If the violation is a buffer that exceeds its bound in the last state, the thread with this buffer.
     pub overfull: Option<ThreadId>,
@@ -85,21 +85,21 @@ impl Because {
 /// The result of a synthesis.
 #[derive(Debug)]
 pub struct Synthesis {
-    /// The outcome.
+    /// Whether fences were found, or why not.
     pub verdict: Verdict,
-    /// The fences, in the order of the text.
+    /// The fences, in the order in which they stand in the text.
     pub fences: Vec<Chosen>,
     /// The total price of the fences; 0 if there are none.
     pub cost: u64,
-    /// The number of fences, in which a fence counts once for each thread that executes it.
+    /// The number of fences; a fence counts once for each thread that executes it.
     pub count: usize,
-    /// Whether no cheaper set suffices.
+    /// Whether the result is known to be a cheapest sufficient set.
     pub optimal: bool,
-    /// The number of sets that were verified.
+    /// The number of sets for which the program was verified.
     pub rounds: usize,
-    /// Sufficient sets of the same price, if more than one was requested; the first is the answer.
+    /// Sufficient sets of the same price, if the options ask for more than one; the first is `fences`.
     pub sets: Vec<Vec<Candidate>>,
-    /// Whether `sets` has all cheapest sufficient sets.
+    /// Whether `sets` contains all cheapest sufficient sets.
     pub sets_complete: bool,
     /// The evidence that the program with the fences meets the goal.
     pub proof: Proof,
@@ -112,15 +112,15 @@ pub struct Synthesis {
 /// The reason why no set of fences suffices.
 #[derive(Debug)]
 pub struct Unfixable {
-    /// A violation of the unmodified program; `None` if instead no execution satisfies a property.
+    /// A violation of the unmodified program; `None` if the reason is instead that no execution satisfies a property.
     pub because: Option<Because>,
-    /// Whether no set of candidates prevents the violation in `because`.
+    /// Whether no candidate prevents the violation in `because`.
     pub inevitable: bool,
     /// The names of the properties that cannot hold together; empty if the goal is not about properties.
     pub properties: Vec<String>,
     /// The existential properties (`finally exists`) among `properties`.
     pub existence: Vec<String>,
-    /// Fences that would suffice, some of them at places that the source spares; empty if spared places are not the reason.
+    /// A set that would suffice but uses places excluded by the hint `spare`; empty if these hints are not the reason.
     pub spared: Vec<Candidate>,
 }
 
@@ -138,7 +138,7 @@ pub fn synthesise(
         goal,
         limits,
         progress,
-        // To list all sets of the same price, candidates of the same price must have the same cost.
+        // If several sets are to be listed, the cost is the price alone, so that all sets of the same price are equally cheap.
         costs: catalogue
             .all
             .iter()
@@ -161,7 +161,7 @@ pub(crate) struct Search<'a> {
     pub catalogue: Catalogue,
     costs: Vec<Cost>,
     pub learnt: Vec<Learnt>,
-    /// Whether candidates at spared places may be chosen. Set to test whether spared places are the reason that no set suffices.
+    /// Whether candidates at spared places may be chosen. Set only to test whether the hint `spare` is the reason why no set suffices.
     pub allow_spared: bool,
     rounds: usize,
     optimal: bool,
@@ -172,7 +172,7 @@ pub(crate) struct Learnt {
     pub clause: Clause,
     /// The part of the goal that is violated.
     pub broken: Broken,
-    /// The violation, as an execution of the program with an empty step at every place; `None` if instead no execution satisfies the property.
+    /// The violation, as an execution of the marked program; `None` if instead no execution satisfies the property.
     pub violation: Option<Trace>,
 }
 
@@ -180,7 +180,7 @@ const NO_REPLAY: &str = "internal contradiction, please report it: an execution 
 const NOT_PREVENTED: &str =
     "internal contradiction, please report it: a fence did not prevent what it should";
 
-/// The result of verifying a set.
+/// The result of verifying the program with a set of fences.
 pub(crate) enum Tried {
     Sufficient(Proof, Box<Program>),
     /// The set does not suffice; a clause was learnt.
@@ -204,8 +204,8 @@ impl Search<'_> {
                         true => self.all_sufficient(&set, &sets, complete),
                         false => Some((vec![set.clone()], true)),
                     };
-                    // If `listed` is `None`, another set turned out to be insufficient and a clause was learnt: continue with the cheapest set for
-                    // the new clauses.
+                    // `None` means that verifying another of the equally cheap sets gave a new clause: continue with the cheapest set for the
+                    // extended clauses.
                     if let Some(listed) = listed {
                         return self.found(set, listed, proof, *program, options);
                     }
@@ -221,7 +221,7 @@ impl Search<'_> {
         cheapest(&self.costs, &self.clauses(), most, &|| self.is_over())
     }
 
-    /// The clauses, restricted to the candidates that may be used.
+    /// The clauses learnt so far, restricted to the candidates that may be used.
     pub(crate) fn clauses(&self) -> Vec<Clause> {
         let allowed = |item: &Item| self.allow_spared || !self.catalogue.all[*item].spared;
         let clause = |learnt: &Learnt| {
@@ -261,8 +261,8 @@ impl Search<'_> {
     pub(crate) fn learn(&self, fenced: &Fenced, set: &[Item], violation: Violation) -> Option<Learnt> {
         let Violation { trace, broken } = violation;
         let model = self.goal.model();
-        // If a buffer exceeds its bound in the last state, moving flushes earlier preserves this, because the stores in the buffer are not flushed at
-        // all.
+        // In a violation of a bound on buffers, the stores in the overfull buffer are never flushed, so moving other flushes earlier preserves the
+        // violation.
         let trace = match matches!(broken, Broken::Bound(_)) || self.goal.ignores_unseen_delays() {
             true => shortened(&fenced.program, model, &trace, &broken, &|| self.is_over()),
             false => trace,
@@ -272,8 +272,8 @@ impl Search<'_> {
         Some(Learnt { clause, broken, violation: Some(trace) })
     }
 
-    /// The clause for a set of fences with which no execution satisfies an existential property. More fences leave fewer executions, so no sufficient
-    /// set contains all of these fences. A smaller set with the same effect gives a stronger clause.
+    /// The clause for a set of fences with which no execution satisfies an existential property. Further fences only remove executions, so no
+    /// sufficient set contains this set. A smaller set with the same effect gives a stronger clause.
     fn lost(&self, set: &[Item], property: String) -> Learnt {
         let mut fewest = set.to_vec();
         for item in set {
@@ -286,8 +286,8 @@ impl Search<'_> {
                 fewest = rest;
             }
         }
-        // Exception: fences may determine which labels name the locations where a thread ends. Adding fences at these places may therefore make the
-        // property satisfiable again, so the clause permits them as alternatives.
+        // Exception: whether a thread that has ended is at a label may depend on fences. Inserting fences at such places may make the property
+        // satisfiable again, so the clause lists these fences as alternatives.
         let stated = named(&self.placed.program, &property);
         let labels = self.labels();
         let places = stated.formula().map(|formula| labels.at_ends(formula)).unwrap_or_default();
@@ -300,8 +300,8 @@ impl Search<'_> {
         Labels { placed: self.placed, catalogue: &self.catalogue }
     }
 
-    /// Verifies equally cheap sets. Returns the sufficient ones, and whether these are all; returns `None` if a clause was learnt from a set that
-    /// does not suffice.
+    /// Verifies sets of the same cost. Returns the sufficient ones and whether these are all cheapest sets; returns `None` if a set does not suffice,
+    /// after a clause has been learnt from it.
     fn all_sufficient(
         &mut self,
         set: &[Item],
@@ -323,8 +323,8 @@ impl Search<'_> {
         Some((sufficient, complete))
     }
 
-    /// Fallback if a set could not be verified: because the program may be easier to verify with many fences, all full fences are inserted, and as
-    /// many as possible are removed again. The result may not be optimal.
+    /// Fallback if the program with a set could not be verified, because a program with more fences may be easier to verify: inserts all full fences,
+    /// and removes as many of them as possible. The result may not be optimal.
     fn many(&mut self, reason: String, options: &Options) -> Synthesis {
         self.optimal = false;
         let usable = |&item: &Item| {
@@ -338,7 +338,7 @@ impl Search<'_> {
         let Tried::Sufficient(mut proof, mut program) = self.attempt(&set) else {
             return self.unknown(reason);
         };
-        // Tries to remove half of them at a time, then a quarter, and finally one by one.
+        // Tries to remove half of the fences at a time, then a quarter, and finally one by one.
         let mut size = set.len().div_ceil(2);
         while size > 0 && !self.is_over() {
             let mut end = set.len();
@@ -386,8 +386,8 @@ impl Search<'_> {
         answer
     }
 
-    /// Chooses the set whose fences are executed least often; of several such sets, the most symmetric one, with fences at the same places of threads
-    /// that have the same text.
+    /// Chooses the set whose fences are executed least often and, among such sets, the most symmetric one: threads with the same text get fences at
+    /// the same places.
     fn most_symmetric(&self, sets: &[Vec<Item>]) -> Vec<Item> {
         let alike = |set: &Vec<Item>| {
             let mut places: Vec<(usize, usize, Kind)> = Vec::new();

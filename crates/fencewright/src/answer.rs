@@ -15,7 +15,7 @@ use crate::Program;
 
 /// The verdict on one property, with its evidence.
 ///
-/// It is displayed as the command prints it: the verdict in one line and, for a violation, the execution below it.
+/// Its `Display` text is what the command prints: the verdict in one line and, for a violation, the execution below it.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub(crate) program: Program,
@@ -55,8 +55,8 @@ impl Answer {
         self.model
     }
 
-    /// The execution that shows the verdict, replayed: its events and the states between them. For `finally exists` it shows that the property
-    /// holds, for all others that it is violated.
+    /// The replayed execution that is evidence for the verdict: its events and the states between them. For a `finally exists` property, the
+    /// execution shows that the property holds; for all other properties, that the property is violated.
     pub fn execution(&self) -> Option<&Replayed> {
         self.checked.trace()
     }
@@ -121,7 +121,7 @@ pub fn sarif(answers: &[Answer]) -> String {
 
 /// The cheapest fences with which the properties of a program hold.
 ///
-/// It is displayed as the command prints it: each fence with the violation that occurs without it.
+/// Its `Display` text is what the command prints: each fence with the violation that occurs without it.
 #[derive(Debug)]
 pub struct Fences {
     pub(crate) program: Program,

@@ -13,7 +13,7 @@ pub struct Budget {
     pub timeout: Option<Duration>,
     /// Maximum memory in bytes; `None` for no limit.
     pub memory: Option<u64>,
-    /// Stops the run when it is cancelled.
+    /// The run stops when this token is cancelled.
     pub token: Token,
     /// Whether only the built-in solver may be used. Then Z3 is never started.
     pub own_solver: bool,

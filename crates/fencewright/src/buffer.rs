@@ -81,7 +81,7 @@ impl BufferBound {
         })
     }
 
-    /// Whether it bounds the stores to each variable. This makes sense for PSO, where each variable has a buffer of its own.
+    /// Whether this bounds the stores to each variable. Such a bound makes sense for PSO, where each variable has a buffer of its own.
     pub fn is_for_variables(&self) -> bool {
         matches!(self, BufferBound::Variables(..))
     }

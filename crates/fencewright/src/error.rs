@@ -26,9 +26,9 @@ pub enum Error {
     },
     /// The program states no property.
     NoProperty,
-    /// A setting of the question does not fit the program: its name in [`settings`](crate::settings), and the reason.
+    /// A setting of the question does not fit the program: the name of the setting in [`settings`](crate::settings), and the reason.
     Setting(&'static str, String),
-    /// Fences cannot help with any of the selected properties; the position of the first one, if the program states it.
+    /// Fences cannot help with any of the selected properties; with the position of the first of these properties, if the program states it.
     NothingForFences(Option<Span>),
     /// Time or memory ran out, or the token was cancelled.
     Stopped(Reason),

@@ -35,9 +35,9 @@
 //! Every verdict is checked: a violation is replayed on the reference semantics, and [`Answer::is_confirmed`] says whether something other than the
 //! engine confirms a proof.
 //!
-//! The command and the language server use only this crate and [`report`]. The crates below it are re-exported as modules, for uses that it does not
-//! cover: options of engines ([`engines::EngineOptions`]), engines of the caller ([`engines::Engine`]), goals and prices of fences
-//! ([`fences::synthesise`]), other output formats ([`report`]).
+//! The command and the language server use only this crate and [`report`]. The crates that it depends on are re-exported as modules, for uses beyond
+//! the interface of this crate: options of engines ([`engines::EngineOptions`]), engines of the caller ([`engines::Engine`]), goals and prices of
+//! fences ([`fences::synthesise`]), other output formats ([`report`]).
 
 #![forbid(unsafe_code)]
 

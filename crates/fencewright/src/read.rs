@@ -135,7 +135,7 @@ impl Program {
         Ok(Program { loaded: Arc::new(load(name, text.as_bytes(), None, &[])?) })
     }
 
-    /// The names of the properties that it states.
+    /// The names of the properties that the program states.
     pub fn properties(&self) -> impl Iterator<Item = &str> {
         self.loaded.program.properties.iter().map(|property| property.name.as_str())
     }

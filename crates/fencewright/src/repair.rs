@@ -25,7 +25,7 @@ use crate::{DEADLOCK, Error, Fences, Program, Question, TERMINATION};
 /// Changes of texts, for each file.
 pub type Changes = BTreeMap<FileId, Vec<Change>>;
 
-/// The purpose of fences.
+/// The condition that fences have to establish.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Purpose {
     /// The properties of the program hold.
@@ -46,7 +46,7 @@ pub struct NoOverflow {
     pub per_variable: Option<bool>,
 }
 
-/// A question about fences.
+/// A question about fences: the cheapest fences that achieve a purpose, or which existing fences are needed for it.
 ///
 /// ```
 /// use fencewright::engines::{Limits, Progress};
@@ -74,7 +74,7 @@ pub struct Repair {
 }
 
 impl Question {
-    /// The question about fences that make the properties of this question hold.
+    /// Asks which fences make the properties hold, under the memory model and within the limits of this question.
     pub fn repair(&self) -> Repair {
         let (question, options) = (self.clone(), Options::default());
         Repair { question, purpose: Purpose::Safety, no_overflow: None, options }
@@ -164,7 +164,7 @@ impl Repair {
 
 /// A question about fences, prepared for one program: see [`Repair::pose`].
 pub struct PosedRepair {
-    /// The program.
+    /// The program that fences are added to.
     pub program: Program,
     /// The goal that the program with the fences must meet.
     pub goal: Box<dyn Goal>,

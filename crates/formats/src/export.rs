@@ -52,8 +52,8 @@ pub(crate) fn choices(range: Option<Range>) -> Option<std::ops::RangeInclusive<i
     range.filter(|r| r.size() <= CHOICE_LIMIT).map(|r| r.low..=r.high)
 }
 
-/// The range that an operation must not leave when it writes to a register or variable, because a value outside is a fault; and the expression for
-/// the value, which is `None` for a loaded or chosen value. The result is `None` if the target has no range, or if the value certainly lies in the
+/// The range of the register or variable that an operation writes, and the expression for the written value; the expression is `None` for a loaded or
+/// chosen value. Writing a value outside the range is a fault. The result is `None` if the target has no range, or if the value certainly lies in the
 /// range.
 pub(crate) fn checked_range<'p>(
     program: &Program,

@@ -1,4 +1,4 @@
-//! Facts of a front end about the program it made that the syntax tree does not contain: data for reports. No verdict depends on them.
+//! Data for reports: facts that the front end knows about the program and that the syntax tree does not contain. No verdict depends on them.
 //!
 //! Threads, labels, variables and registers have the names of the syntax tree. A *place* is a memory cell of the source program. The translation
 //! divides places into *kinds* and numbers the places of each kind; a pointer holds such a number.
@@ -32,33 +32,33 @@ pub struct Facts {
 /// A source expression that reports show as one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Whole {
-    /// Its position.
+    /// The position of the expression.
     pub span: Span,
-    /// Whether the source branches on its value or has branches inside it. If not, all branches in it come from the translation.
+    /// Whether the source branches on the value of the expression or inside the expression. If not, all branches in it come from the translation.
     pub decides: bool,
 }
 
 /// The creation of a thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Start {
-    /// Its name.
+    /// The name of the thread in the syntax tree.
     pub thread: String,
-    /// The function that it executes.
+    /// The function that the thread executes.
     pub function: String,
-    /// The thread that creates it; `None` for the first one.
+    /// The thread that creates this thread; `None` for the first thread.
     pub creator: Option<String>,
     /// Whether the thread runs from the initial state, because its creator takes no visible step before creating it.
     pub initial: bool,
-    /// The call that creates it.
+    /// The call that creates the thread.
     pub span: Span,
 }
 
 /// The meaning of a register for reports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Register {
-    /// The entity that it represents.
+    /// The entity that the register represents.
     pub holds: Holds,
-    /// The interpretation of its values.
+    /// The interpretation of the register's values.
     pub kind: Kind,
 }
 
@@ -95,7 +95,7 @@ pub enum Role {
     Start(Vec<String>),
     /// Records whether this thread has ended: 1 if so.
     End(String),
-    /// Something else.
+    /// Any other purpose.
     Other,
 }
 
@@ -118,9 +118,9 @@ pub struct Memory {
     pub mistakes: Vec<Mistake>,
     /// For each kind, pairs of a thread and the name of its array of registers that has a 1 for each object freed by the thread.
     pub freed: BTreeMap<usize, Vec<(String, String)>>,
-    /// For each kind, pairs of a thread and the name of one of its arrays of registers. For each object, the array records a parity: that of the
-    /// number of times the thread has passed the object to another thread or taken it from one. The object is free if the parities of all threads sum
-    /// to an odd number.
+    /// For each kind, pairs of a thread and the name of one of its arrays of registers. For each object, the array records the parity of the number
+    /// of times that the thread has passed the object to another thread or taken it from another thread. The object is free if the parities of all
+    /// threads sum to an odd number.
     pub passed: BTreeMap<usize, Vec<(String, String)>>,
 }
 
@@ -129,12 +129,12 @@ pub struct Memory {
 pub struct Object {
     /// The name in the source; `None` for an allocation.
     pub name: Option<String>,
-    /// The word that names it in reports: its name, or the tag of the allocated structure type.
+    /// The word for the object in reports: its name, or the tag of the allocated structure type.
     pub noun: String,
     /// A number, from 1, that distinguishes objects with the same noun; for an allocation in a loop, the number of the first object. `None` if the
     /// noun is unique.
     pub number: Option<u64>,
-    /// The thread that owns it, if other threads have objects with the same noun.
+    /// The thread that owns the object, if other threads have objects with the same noun.
     pub owner: Option<String>,
     /// The type; for an allocation, the type of one element.
     pub ty: String,
@@ -162,7 +162,7 @@ pub enum Storage {
 /// The places that consecutive pointer values denote.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Places {
-    /// The first value.
+    /// The first of these values.
     pub first: i64,
     /// The place of each value from `first` on; `None` for a value without a place, such as one past the end of an array.
     pub parts: Vec<Option<Part>>,
@@ -185,7 +185,7 @@ pub struct Part {
 /// A label that a thread reaches when it makes a memory error, or is about to make one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mistake {
-    /// The name of the thread.
+    /// The name of the thread in the syntax tree.
     pub thread: String,
     /// The name of the label.
     pub label: String,
@@ -238,7 +238,7 @@ pub enum About {
 /// A memory error in a state.
 #[derive(Clone, Copy, Debug)]
 pub struct Made<'a> {
-    /// The thread that makes it.
+    /// The thread that makes the error.
     pub thread: ThreadId,
     /// The label that the thread has reached, with the conditions that may be violated there.
     pub mistake: &'a Mistake,

@@ -1,7 +1,7 @@
-//! Front ends: the interface that every source language implements ([`FrontEnd`]), and the data it produces.
+//! Front ends: the interface that every source language implements ([`FrontEnd`]), and the data that a front end produces.
 //!
-//! A front end parses a text into a syntax tree ([`Parsed`]), inserts fences into the text ([`edit`]), and provides facts for reports and
-//! fence synthesis that the tree does not contain ([`facts`], [`places`]).
+//! A front end parses a text into a syntax tree ([`Parsed`]), inserts fences into the text ([`edit`]), and provides facts that the tree does not
+//! contain, for reports and fence synthesis ([`facts`], [`places`]).
 
 #![forbid(unsafe_code)]
 
@@ -37,10 +37,10 @@ pub trait FrontEnd: Send + Sync {
     /// The name on the command line.
     fn name(&self) -> &'static str;
 
-    /// The extension of its files, in lower case, if the extension alone identifies the language.
+    /// The extension of files in this language, in lower case, if the extension alone identifies the language.
     fn extension(&self) -> Option<&'static str>;
 
-    /// Whether the beginning of a text without that extension shows that it is in this language.
+    /// Whether the beginning of a text shows that the text is in this language. Used for files without the extension.
     fn detect(&self, text: &str) -> bool;
 
     /// Maximum size of a text in bytes.
@@ -168,7 +168,7 @@ pub struct Parsed {
     pub warnings: Vec<Diagnostic>,
     /// The spans of plain (non-atomic) accesses, which a compiler may move. A data race on them is reported.
     pub plain: HashSet<Span>,
-    /// Facts about the source that reports need. They name the entities of the syntax tree.
+    /// Facts about the source for reports, by the names of the syntax tree.
     pub facts: Facts,
 }
 
@@ -184,7 +184,7 @@ pub struct Input<'a> {
     /// The options of the command line.
     pub options: &'a Options,
     open: &'a Open<'a>,
-    /// The number of files read, and of their bytes.
+    /// The number of files read so far; `bytes` is their total size.
     files: usize,
     bytes: usize,
 }
@@ -252,11 +252,11 @@ impl<'a> Input<'a> {
 
 /// The reason why an included file cannot be read.
 pub enum Unread {
-    /// It cannot be opened, with the reason.
+    /// The file cannot be opened, with the reason.
     Closed(String),
-    /// The program has too many files, or they are too large in total; says which.
+    /// The program has too many files, or files that are too large in total; says which.
     Full(String),
-    /// Its contents are not text.
+    /// The contents of the file are not text.
     NoText(Diagnostic),
 }
 

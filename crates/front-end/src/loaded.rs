@@ -41,9 +41,9 @@ pub struct Loaded {
     pub warnings: Vec<Diagnostic>,
     /// The spans of plain (non-atomic) accesses, which a compiler may move. A data race on them is reported.
     pub plain: HashSet<Span>,
-    /// Facts about the source that reports need. They name the entities of the syntax tree.
+    /// Facts about the source for reports, by the names of the syntax tree.
     pub facts: Facts,
-    /// Facts about the source that reports need, by ids of the program.
+    /// Facts about the source for reports, by ids of the program.
     pub words: Words,
     /// The constants that were overridden, with their values.
     pub defines: Vec<(String, i64)>,
@@ -58,7 +58,7 @@ impl Loaded {
         self.name.clone().or_else(stem).unwrap_or_else(|| self.sources.name().to_owned())
     }
 
-    /// Writes the values of overridden constants into the syntax tree, so that it can be printed.
+    /// Writes the values of overridden constants into the syntax tree, so that the printed program has these values.
     pub fn settle_constants(&mut self) {
         for item in &mut self.file.items {
             if let Item::Const(constant) = item

@@ -36,7 +36,8 @@ pub struct COptions {
     pub no_reuse: bool,
     /// How loops that only wait are translated.
     pub spins: Spins,
-    /// Whether a wait for a condition variable ends only when it is signalled. C also allows spurious wake-ups, which would hide a missing signal.
+    /// Whether a wait for a condition variable ends only when the variable is signalled. C also allows spurious wake-ups, which would hide a missing
+    /// signal.
     pub exact_waits: bool,
     /// Whether the analysis is about the accesses of the program (robustness) instead of a property. Then checks for misuse of condition variables
     /// add no accesses, and a call that drains buffers only in some states is one event: a load or an atomic step.

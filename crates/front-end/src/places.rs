@@ -126,8 +126,8 @@ pub struct Placed {
     pub program: Program,
     /// The places that some thread can reach, in the order of the text.
     pub places: Vec<Place>,
-    /// Some empty steps at places exist in the program without places, too: these are kept even if no fence is inserted there. Each of them is mapped
-    /// to the empty steps of the preceding places at which a fence would replace it.
+    /// The inserted empty steps that stand for an empty step of the source itself. Such a step is kept unless a fence is inserted at its place or at
+    /// one of the preceding places whose empty steps are listed, because a fence at any of these places replaces the step of the source.
     pub steps: BTreeMap<(ThreadId, EdgeId), Vec<EdgeId>>,
     /// The texts of procedures that are called inside atomic blocks, where no fence can be inserted.
     pub indivisible: Vec<Span>,
@@ -140,8 +140,8 @@ pub struct Placed {
 /// Lowers a loaded file again, with an empty step at every place.
 pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnostic>> {
     let (mut program, mut marks) = marked(loaded, defines, HashSet::new())?;
-    // If two labels name the same location, an empty step between the labels would give them different locations. The empty step of an unreachable
-    // place has no other effect than this one. So if a property mentions labels, the program is lowered again without the unreachable places.
+    // If two labels name the same location, an empty step between the labels would give them different locations. This is the only effect of the
+    // empty step of an unreachable place. So if a property mentions labels, the program is lowered again without the unreachable places.
     let reached: HashSet<usize> = program
         .threads
         .iter()
@@ -277,9 +277,9 @@ struct Passed<'p> {
     opens: bool,
 }
 
-/// The empty steps at places of a thread that its program without places also has, each with the preceding places whose fence would replace the same
-/// step. Walks the thread without places and the thread with places in parallel. Where the thread without places has an empty step and the other one
-/// has only places, the step is identified with the last place before the same statement.
+/// The empty steps inserted into a thread that stand for an empty step of the source itself, each with the empty steps of the preceding places at
+/// which a fence would replace the same source step. Walks the thread without places and the thread with places in parallel. Where the former has an
+/// empty step and the latter has only places, the step is identified with the last place before the same statement.
 fn own_steps<'p>(
     source: &Thread,
     marked: &Thread,

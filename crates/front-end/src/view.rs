@@ -18,7 +18,7 @@ pub struct View {
 pub struct Shown {
     /// The name in herd's notation: `0:rax`, `[x]`.
     pub name: String,
-    /// The register or memory cell of the program that holds its value.
+    /// The register or memory cell of the program that holds the shown value.
     pub place: ShownPlace,
     /// The number of low bits that are shown.
     pub bits: u32,
@@ -33,6 +33,6 @@ pub enum ShownPlace {
     Memory(String),
     /// The names of a thread and of its register.
     Register(String, String),
-    /// The address of a location, which is constant and not in the program.
+    /// No variable or register of the program: the value is always the address of the location with this name.
     Address(String),
 }

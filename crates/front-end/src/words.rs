@@ -18,17 +18,17 @@ pub struct Words {
     pub exits: BTreeSet<(ThreadId, LocationId)>,
     /// The edges, as source and target, on which a thread passes a memory check that the translation added.
     pub checks: BTreeSet<(ThreadId, LocationId, LocationId)>,
-    /// For each variable, the kind of the places that its cells represent, and the number of the first one.
+    /// For each variable, the kind of the places that its cells represent, and the number of the first of these places.
     variables: HashMap<VariableId, (usize, i64)>,
     registers: HashMap<(ThreadId, RegisterId), Named>,
 }
 
-/// A register.
+/// The facts about a register.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Named {
-    /// The entity that it represents.
+    /// The entity that the register represents.
     pub holds: Holds,
-    /// The interpretation of its values.
+    /// The interpretation of the register's values.
     pub kind: Kind,
 }
 
@@ -58,7 +58,7 @@ pub enum Meaning<'a> {
 /// A place in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spot<'a> {
-    /// The object that it is part of.
+    /// The object that the place is part of.
     pub object: &'a Object,
     /// A number, from 1, that distinguishes objects with the same noun; `None` if the noun is unique.
     pub number: Option<u64>,

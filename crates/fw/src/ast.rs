@@ -10,14 +10,14 @@ use fencewright_program::{BinaryOp, Numbers, Span, UnaryOp};
 pub struct Name {
     /// The text of the name.
     pub text: String,
-    /// Its position.
+    /// Where the name is written.
     pub span: Span,
 }
 
-/// A whole file.
+/// The syntax tree of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct File {
-    /// Its items, in order.
+    /// The items in the order of the text.
     pub items: Vec<Item>,
 }
 
@@ -46,7 +46,7 @@ pub enum Item {
     Cost(CostTarget, Expr, Span),
 }
 
-/// The subject of a `cost` line.
+/// The fences or locked instructions to which a `cost` line gives a cost.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CostTarget {
     /// Any full fence.
@@ -62,16 +62,16 @@ pub enum CostTarget {
 /// `const NAME = value;`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Const {
-    /// Its name.
+    /// The name that stands for the value.
     pub name: Name,
-    /// Its value: a constant expression.
+    /// The value: a constant expression.
     pub value: Expr,
 }
 
 /// One variable in a `shared`, `mutex` or `var` declaration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declarator {
-    /// Its name.
+    /// The name of the variable, mutex or register.
     pub name: Name,
     /// The indices of an array, `[8]` or `[-2..3]`; `None` for a scalar.
     pub size: Option<ArraySize>,
@@ -79,7 +79,7 @@ pub struct Declarator {
     pub open: bool,
     /// The declared range, if any: `: 0..4`.
     pub range: Option<RangeExpr>,
-    /// The integer type, if any: `: u8`, as the operator that wraps written values around. Excludes a range.
+    /// The integer type, if any: `: u8`, as the operator that wraps assigned values around. A declarator with a type has no range.
     pub wraps: Option<UnaryOp>,
     /// The initial contents, if given: `= ...`.
     pub init: Option<Initial>,
@@ -96,7 +96,7 @@ pub enum ArraySize {
     Indices(RangeExpr),
 }
 
-/// Initial contents.
+/// The initial contents of a variable.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Initial {
     /// `= 3`
@@ -123,33 +123,33 @@ pub struct RangeExpr {
 /// A thread, or a family of threads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thread {
-    /// Its name.
+    /// The name of the thread or family.
     pub name: Name,
-    /// The index and its range, if this is a family: `[me in 0..N]`.
+    /// The name and the range of the index, if this is a family: `[me in 0..N]`.
     pub family: Option<(Name, RangeExpr)>,
-    /// Its statements.
+    /// The statements, which every instance of a family executes.
     pub body: Block,
-    /// From `thread` to the closing brace.
+    /// The span from `thread` to the closing brace.
     pub span: Span,
 }
 
 /// `fn f(a, b) { ... }`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Procedure {
-    /// Its name.
+    /// The name that calls use, and that qualifies labels and registers of the procedure in formulas.
     pub name: Name,
     /// The parameters in the order of the arguments.
     pub parameters: Vec<Parameter>,
-    /// Its statements.
+    /// The statements, which are inlined at every call.
     pub body: Block,
-    /// From `fn` to the closing brace.
+    /// The span from `fn` to the closing brace.
     pub span: Span,
 }
 
 /// A parameter of a procedure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Its name.
+    /// The name in the body of the procedure.
     pub name: Name,
     /// The type `: u8`, if any: the argument, and values assigned to the parameter, wrap around.
     pub wraps: Option<UnaryOp>,
@@ -251,7 +251,7 @@ pub struct Place {
 pub struct Expr {
     /// The expression itself.
     pub kind: ExprKind,
-    /// Its position.
+    /// The span of the whole expression.
     pub span: Span,
 }
 
@@ -331,7 +331,7 @@ pub struct Property {
     pub binders: Vec<Binder>,
     /// The formula after the binders.
     pub formula: Expr,
-    /// The whole item.
+    /// The span of the whole item.
     pub span: Span,
 }
 

@@ -49,7 +49,7 @@ impl Parser<'_> {
         expr
     }
 
-    /// The result of `parse`, with the depth of its tree: one more than that of the deepest expression inside.
+    /// The result of `parse`, and the depth of the tree that it builds: one more than that of the deepest expression inside.
     fn measured<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<(T, usize)> {
         let outside = std::mem::take(&mut self.inner_depth);
         let result = parse(self);
@@ -175,7 +175,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The operator at this position, if any. For an operator of another language, which is reported, it is the operator that was probably meant.
+    /// The operator at this position, if any. An operator of another language is reported, and replaced by the .fw operator that was probably meant.
     fn infix_operator(&mut self, equals_is_slip: bool) -> Option<(BinaryOp, Span)> {
         let token = self.token();
         let (op, help) = match (token.kind, self.text_of(token.span)) {

@@ -8,7 +8,7 @@ use fencewright_program::{BinaryOp, Span};
 use super::token::{Keyword, Token, TokenKind};
 use super::wrap::{Piece, wrap};
 
-/// One level of indentation.
+/// Width of one level of indentation, in columns.
 const STEP: usize = 4;
 
 /// Lays out the text of a file without errors.
@@ -44,11 +44,11 @@ enum Class {
 struct Comment {
     span: Span,
     class: Class,
-    /// The index of the next token.
+    /// The index of the token after the comment.
     token: usize,
-    /// Whether a blank line precedes it.
+    /// Whether a blank line precedes the comment.
     blank: bool,
-    /// Whether it is on the same line as the previous comment.
+    /// Whether the comment is on the same line as the previous comment.
     joined: bool,
 }
 
@@ -56,7 +56,7 @@ fn breaks(text: &str, from: u32, to: u32) -> usize {
     text[from as usize..to as usize].bytes().filter(|&b| b == b'\n').count()
 }
 
-/// Determines the class of every comment, which is the same for all comments on one line before the same token.
+/// Determines the class of every comment. Comments on one line before the same token have the same class.
 fn place_comments(text: &str, tokens: &[Token], spans: &[Span]) -> Vec<Comment> {
     let mut placed: Vec<Comment> = Vec::with_capacity(spans.len());
     let mut token = 0;
@@ -83,7 +83,7 @@ fn place_comments(text: &str, tokens: &[Token], spans: &[Span]) -> Vec<Comment> 
         let behind = gap == 0 && before.is_some();
         let followed = next.kind != TokenKind::End && breaks(text, spans[last].end, next.span.start) == 0;
         let class = match (followed, behind) {
-            // A comment that is followed by `}` on its line gets its own line after `{`, and otherwise stays after the previous token.
+            // A comment with a `}` behind it on its line gets a line of its own if `{` precedes it, and otherwise stays after the previous token.
             (true, true) if next.kind == TokenKind::CloseBrace => match before {
                 Some(Token { kind: TokenKind::OpenBrace, .. }) => Class::Own,
                 _ => Class::Trailing,

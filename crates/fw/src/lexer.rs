@@ -12,7 +12,7 @@ pub const MAX_TOKENS: usize = 2_000_000;
 /// The result of lexing a text.
 #[derive(Clone, Debug)]
 pub struct Lexed {
-    /// The tokens; the last one, and only that, is [`TokenKind::End`].
+    /// The tokens. The last token, and no other, is [`TokenKind::End`].
     pub tokens: Vec<Token>,
     /// The spans of the comments, in order, without white space at the end of a `//` comment.
     pub comments: Vec<Span>,

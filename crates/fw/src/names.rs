@@ -7,7 +7,7 @@ use crate::Keyword;
 /// The names in use in one scope.
 #[derive(Debug, Default)]
 pub struct Names<'a> {
-    /// The enclosing scope, if any, whose names are not used again in this one.
+    /// The enclosing scope, if any; its names are not used again in this scope.
     outer: Option<&'a Names<'a>>,
     taken: HashSet<String>,
     /// The number of names made from each stem. Starting from this number avoids quadratic time on hostile lists of similar names.

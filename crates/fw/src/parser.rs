@@ -1,7 +1,7 @@
 //! The parser's state and its error recovery. The grammar is in [`super::item`], [`super::statement`] and [`super::expression`].
 //!
 //! An error is reported where it is found and propagates as [`Reported`] to the enclosing statement or item; there the parser skips to the start of
-//! the next one. So one run reports all independent errors, each of them once.
+//! the next statement or item. So one run reports all independent errors, each of them once.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -195,7 +195,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reports that something else was expected here.
+    /// Reports that `what` was expected in place of the next token.
     pub(super) fn expected(&mut self, what: &str) -> Reported {
         self.expected_with(what, None)
     }

@@ -7,7 +7,7 @@ use fencewright_program::{BinaryOp, Span};
 pub struct Token {
     /// The lexical class; for operators and keywords, which one it is.
     pub kind: TokenKind,
-    /// Its position.
+    /// Where the token is in the text.
     pub span: Span,
 }
 

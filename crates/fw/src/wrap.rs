@@ -19,13 +19,13 @@ pub struct Piece<'a> {
     pub text: Cow<'a, str>,
     /// The lexical class of the token.
     pub kind: TokenKind,
-    /// Whether a space precedes it.
+    /// Whether a space precedes the token.
     pub space: bool,
-    /// Whether it is a binary operator.
+    /// Whether the token is a binary operator.
     pub binary: bool,
-    /// Whether it is the colon after a name, binders or a quantifier in a formula.
+    /// Whether the token is the colon after a name, binders or a quantifier in a formula.
     pub header: bool,
-    /// Whether it is the `?` or `:` of `c ? a : b`.
+    /// Whether the token is the `?` or `:` of `c ? a : b`.
     pub ternary: bool,
 }
 
@@ -105,7 +105,8 @@ impl Wrapper<'_> {
     /// The positions in a range where the line should be broken: the weakest ones. `None` if the line cannot be broken in that range.
     fn weakest(&self, range: &Range<usize>) -> Option<(Strength, Vec<usize>)> {
         let mut best: Option<((usize, Strength), Vec<usize>)> = None;
-        // A position inside more brackets is stronger. A quantifier counts as a bracket that is never closed.
+        // A line is broken at its weakest position: first at one that the fewest brackets enclose. A quantifier counts as a bracket that is never
+        // closed.
         let mut depth = range.len();
         let mut outside = Vec::new();
         for index in range.clone() {

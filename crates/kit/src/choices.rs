@@ -11,8 +11,8 @@ fn unfit_choice(program: &Program, register: &Register, range: Option<Range>) ->
     candidates.into_iter().find(|v| chosen.contains(*v) && !writable.contains(*v))
 }
 
-/// The values to choose along an edge so that it faults: `chosen`, the values chosen before the fault, and, if the next choice can fault, a value
-/// with which it does.
+/// The values to choose along an edge so that it faults: the values `chosen` before the fault and, if the next choice can fault, a value with which
+/// this choice faults.
 pub fn faulting_choices(program: &Program, thread: ThreadId, edge: EdgeId, mut chosen: Vec<i64>) -> Vec<i64> {
     let code = program.thread(thread);
     let mut choices = code.edge(edge).action.ops().iter().filter_map(|op| match op {

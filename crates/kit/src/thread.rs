@@ -1,8 +1,8 @@
 //! The builder of threads, used both for lowering source text and for transforming threads.
 //!
 //! Locations and edges may be added in any order, and locations may be merged later. [`ThreadBuilder::finish`] sorts the edges by the location that
-//! they leave and renumbers the remaining locations. Each edge carries an *origin*, usually the edge of another thread that it was made from. Each
-//! location carries what it *stands for* in the same way.
+//! they leave and renumbers the remaining locations. Each edge carries an *origin*, usually the edge of another thread that it was made from.
+//! Likewise, each location carries a value that records what it *stands for*, usually a location of another thread.
 
 use fencewright_program::{
     Action, Edge, EdgeId, Init, Location, LocationId, Op, Range, Register, RegisterId, Span, Thread,
@@ -37,16 +37,16 @@ struct NewLocation<L> {
 pub struct Built<O, L = ()> {
     /// The thread with its final numbering of locations and edges.
     pub thread: Thread,
-    /// For each edge, its origin.
+    /// For each edge of the thread, its origin.
     pub origins: Vec<O>,
     /// For each location, the value that records its meaning, such as the location that it was copied from.
     pub stand_for: Vec<L>,
-    /// For each location of the builder its number in the thread; `None` if it was removed.
+    /// For each location of the builder, its number in the thread; `None` if the location was removed.
     pub numbers: Vec<Option<LocationId>>,
 }
 
 impl<O, L: Clone> ThreadBuilder<O, L> {
-    /// An empty thread.
+    /// A thread without registers, locations and edges.
     pub fn new(name: String, family: Option<(String, i64)>) -> Self {
         ThreadBuilder { name, family, registers: Vec::new(), locations: Vec::new(), edges: Vec::new() }
     }
@@ -72,13 +72,13 @@ impl<O, L: Clone> ThreadBuilder<O, L> {
         self.locations.is_empty()
     }
 
-    /// Adds a location.
+    /// Adds a location without edges; `span` is the statement that starts there, if known.
     pub fn location(&mut self, stands_for: L, span: Option<Span>) -> LocationId {
         self.locations.push(NewLocation { labels: Vec::new(), span, stands_for, merged_into: None });
         LocationId(self.locations.len() as u32 - 1)
     }
 
-    /// Adds a location that stands for the same as another one.
+    /// Adds a location that stands for the same thing as an existing location.
     pub fn copy_of(&mut self, location: LocationId, span: Option<Span>) -> LocationId {
         let stands_for = self.stands_for(location).clone();
         self.location(stands_for, span)

@@ -23,7 +23,7 @@ pub const SOURCE_FENCES: CodeActionKind = CodeActionKind::new("source.fencewrigh
 pub struct Offer<'a> {
     /// The program with its answers.
     pub answers: &'a Answers,
-    /// Its files.
+    /// The files of the program, with their URIs.
     pub places: &'a Places<'a>,
     /// The versions of open documents.
     pub versions: &'a HashMap<Uri, i32>,
@@ -169,7 +169,7 @@ fn annotation(file: FileId, change: &Change, fences: &[&Fence]) -> ChangeAnnotat
     ChangeAnnotation { label, needs_confirmation: Some(false), description: Some(description) }
 }
 
-/// Whether a diagnostic is a violation that the fences prevent; if there are no fences, any violation under their memory model.
+/// Whether a diagnostic is a violation that the fences prevent; if there are no fences, whether it is a violation under the memory model of `fixes`.
 fn is_about(diagnostic: &Diagnostic, fixes: &Fixes) -> bool {
     let data = |key: &str| diagnostic.data.as_ref()?.get(key)?.as_str();
     data("model") == Some(fixes.model.name())

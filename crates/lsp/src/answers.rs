@@ -19,9 +19,9 @@ use crate::fixes::Fixes;
 /// All results about a program so far. Large parts are reference counted, so that other threads can read them while more results arrive.
 #[derive(Clone)]
 pub struct Answers {
-    /// The program.
+    /// The program that the results are about.
     pub program: Program,
-    /// The memory models under which the program was last examined; empty before that.
+    /// The memory models under which the program was last examined; empty if it has not been examined.
     pub models: Vec<MemoryModel>,
     /// Whether verdicts are still to come.
     pub checking: bool,

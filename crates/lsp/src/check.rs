@@ -1,7 +1,7 @@
 //! Examines a program in the background: verdicts first, each published at once, then fences and facts about variables.
 //!
-//! If a property is violated, fences that prevent this are searched for. If all properties hold, the existing fences are audited, and facts about
-//! variables are extracted from the proof. A verdict that could not be confirmed is marked as such.
+//! If a property is violated, the server searches for fences that prevent the violation. If all properties hold, it audits the existing fences, and
+//! extracts facts about variables from the proof. A verdict that could not be confirmed is marked as such.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +42,7 @@ pub struct Question {
     pub program: Program,
     /// The settings with which the program is examined.
     pub settings: Arc<Settings>,
-    /// The process of the server, which measures memory.
+    /// The services of the process that the server runs in, which measure memory.
     pub environment: Environment,
     /// Cancels the examination.
     pub token: Token,
@@ -127,8 +127,7 @@ impl Question {
             };
             let mut universal =
                 self.program.loaded().program.properties.iter().filter(|p| !p.kind.is_existence()).peekable();
-            // Without this check, a program with existential properties only would give a question with no property named, which means all
-            // properties.
+            // If all properties are existential, the question below would name no property, and such a question is about all properties.
             universal.peek()?;
             let question = self
                 .under(model)

@@ -9,23 +9,23 @@ use crate::text::Encoding;
 pub struct Client {
     /// The unit of columns in positions.
     pub encoding: Encoding,
-    /// Whether it shows related locations of a diagnostic.
+    /// Whether the client shows related locations of a diagnostic.
     pub related: bool,
-    /// Whether the server can ask it to refresh code lenses.
+    /// Whether the server can ask the client to refresh code lenses.
     pub refreshes_lenses: bool,
-    /// Whether it can show the progress of the server's jobs.
+    /// Whether the client can show the progress of the server's jobs.
     pub progress: bool,
     /// Whether edits may say which version of a document they are for.
     pub versioned_edits: bool,
     /// Whether edits may have annotations with reasons.
     pub annotated_edits: bool,
-    /// Whether it shows disabled actions with the reason.
+    /// Whether the client shows disabled actions with the reason.
     pub disabled_actions: bool,
     /// Whether hovers may be Markdown.
     pub markdown: bool,
-    /// Whether it can be asked to show a document.
+    /// Whether the server can ask the client to show a document.
     pub shows_documents: bool,
-    /// Whether it can be asked for its settings.
+    /// Whether the server can ask the client for its settings.
     pub configuration: bool,
 }
 

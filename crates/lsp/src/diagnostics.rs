@@ -28,11 +28,11 @@ pub type ByFile = BTreeMap<Uri, Vec<Diagnostic>>;
 
 /// Makes the diagnostics of a program.
 pub struct Writer<'a> {
-    /// The URIs and lines of its files.
+    /// The URIs and lines of the program's files.
     pub places: &'a Places<'a>,
-    /// The texts of its files, for messages.
+    /// The texts of the program's files, for messages.
     pub sources: &'a Sources,
-    /// The URI of its main file.
+    /// The URI of the main file.
     pub main: &'a Uri,
     /// Whether the client shows related locations of a diagnostic.
     pub related: bool,

@@ -12,7 +12,7 @@ use crate::uri::path_of;
 
 /// An open document.
 pub struct Document {
-    /// Its path, if it is a file.
+    /// The path of the document, if it is a file.
     pub path: Option<PathBuf>,
     /// The version number that the client gave its text.
     pub version: i32,
@@ -22,7 +22,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// Its path, or its URI if it has no path. Included files are searched in the folder of this name.
+    /// The path of the document, or its URI if it has no path. Files that it includes are searched for in the folder part of this name.
     pub fn name(&self, uri: &Uri) -> String {
         match &self.path {
             Some(path) => path.to_string_lossy().into_owned(),
@@ -30,7 +30,7 @@ impl Document {
         }
     }
 
-    /// The front end that reads it; `None` if it is not a program, for instance a header.
+    /// The front end for the document; `None` if the document is not a program, for instance a header.
     pub fn front_end(&self, uri: &Uri) -> Option<&'static dyn FrontEnd> {
         let name = self.name(uri).to_ascii_lowercase();
         let extension = name.rsplit(['/', '\\']).next().and_then(|base| Some(base.rsplit_once('.')?.1));

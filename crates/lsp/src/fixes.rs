@@ -9,10 +9,10 @@ use fencewright_report::{Source, Style, fences};
 
 /// The result of a search for fences under a memory model.
 pub struct Fixes {
-    /// The memory model.
+    /// The memory model under which the fences suffice.
     pub model: MemoryModel,
-    /// The properties that hold with the fences. Left out are undecided properties, and violated ones that no fence can help: those that are
-    /// existential, or violated under SC too.
+    /// The properties that hold with the fences. This excludes undecided properties, and violated properties that no fence can repair: properties
+    /// that are existential, or violated under SC too.
     pub properties: Vec<String>,
     /// Whether `properties` are all properties of the program.
     pub all: bool,
@@ -20,21 +20,21 @@ pub struct Fixes {
     pub fences: Result<Fences, String>,
 }
 
-/// Fences that suffice.
+/// A set of fences that suffices, with the changes that insert them.
 pub struct Fences {
-    /// The changes that insert all of them; the resulting text was verified.
+    /// The changes that insert all the fences; the resulting text was verified.
     pub changes: Changes,
-    /// Each fence by itself.
+    /// The fences of the set, each with the changes that insert it alone.
     pub each: Vec<Fence>,
     /// Whether no cheaper set suffices.
     pub optimal: bool,
 }
 
-/// One fence.
+/// One fence of a set that suffices.
 pub struct Fence {
     /// The kind of fence and its place.
     pub words: String,
-    /// Why it is needed.
+    /// The reason why the fence is needed.
     pub why: String,
     /// The statement at which the fence is inserted.
     pub place: Span,

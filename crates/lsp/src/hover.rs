@@ -23,7 +23,7 @@ const LONGEST: usize = 400;
 pub struct Shown {
     /// The declaration or statement in the source.
     pub code: String,
-    /// Facts about it, one per line.
+    /// Facts about the declared entity or the statement, one per line.
     pub lines: Vec<String>,
     /// The range of the text that the hover is about.
     pub span: Span,
@@ -177,7 +177,7 @@ fn facts(answers: &Answers, cells: &[Cell], span: Span) -> Vec<String> {
     lines
 }
 
-/// The locations of threads before the step that the source position belongs to.
+/// For each thread with a step at the source position, the location before the step.
 fn points_at(program: &Program, span: Span) -> Vec<(ThreadId, LocationId)> {
     let mut points = Vec::new();
     for (id, thread) in program.threads() {

@@ -74,8 +74,8 @@ pub fn serve(settings: Settings, environment: Environment) -> bool {
     thread("reader").spawn(reader).expect("the system starts another thread");
     thread("writer").spawn(writer).expect("the system starts another thread");
     let orderly = server::Server::new(settings, environment, to_client).run(&incoming);
-    // The server drops its sender when it ends. The writer ends after writing the remaining messages, unless the client has stopped reading; this
-    // bounds the wait.
+    // The server drops its sender when it ends. The writer ends after writing the remaining messages, unless the client has stopped reading; the
+    // timeout bounds the wait.
     let _ = written.recv_timeout(FAREWELL);
     orderly
 }

@@ -16,15 +16,15 @@ use crate::uri::plain;
 
 /// A program to be read.
 pub struct Question {
-    /// The name of its main file.
+    /// The name of the main file.
     pub name: String,
-    /// The text of its main file.
+    /// The text of the main file.
     pub text: Arc<str>,
-    /// Its language.
+    /// The language of the program.
     pub front_end: &'static dyn FrontEnd,
     /// The texts of open files.
     pub texts: Texts,
-    /// The settings.
+    /// The settings, which include the options for reading.
     pub settings: Arc<Settings>,
     /// Cancels reading.
     pub token: Token,
@@ -34,7 +34,7 @@ pub struct Question {
 pub enum Outcome {
     /// The text was read without errors.
     Program(Program),
-    /// The text has errors.
+    /// The text has errors, which become diagnostics.
     Wrong(Box<LoadError>),
     /// Reading failed for another reason, such as a limit that was reached; the message.
     TooMuch(String),

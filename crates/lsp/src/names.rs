@@ -1,7 +1,7 @@
 //! Name resolution: from a position in a text to the declaration of the name there.
 //!
-//! It works on the syntax tree of .fw. A program in another language is translated to such a tree; a name in its text is resolved if the tree
-//! declares the same name.
+//! Names are resolved in the syntax tree of .fw. A program in another language is translated to such a tree; a name in its text is resolved if the
+//! tree declares the same name.
 
 use std::collections::HashMap;
 
@@ -44,7 +44,7 @@ pub struct Declaration {
     pub span: Span,
     /// The span of the whole declaration.
     pub whole: Span,
-    /// The thread or procedure that contains it.
+    /// The thread or procedure that contains the declaration; `None` at the top level.
     pub inside: Option<String>,
 }
 

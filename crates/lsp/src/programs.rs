@@ -46,7 +46,7 @@ impl Server {
         }
     }
 
-    /// Closes a document. The programs that include it are read again, with its file on the disk.
+    /// Closes a document. The programs that include the document are read again, with the text of the file on the disk.
     pub(crate) fn close(&mut self, uri: &Uri) -> Result<(), Refusal> {
         self.documents.close(uri).ok_or_else(|| not_open(uri))?;
         if let Some(left) = self.session.forget(uri) {

@@ -44,11 +44,11 @@ pub type Refusal = (ErrorCode, String);
 /// The stage of the protocol that the client has reached.
 #[derive(PartialEq)]
 enum Stage {
-    /// It has not sent `initialize`.
+    /// The client has not sent `initialize`.
     New,
-    /// It may send any request.
+    /// The client may send any request.
     Ready,
-    /// It has sent `shutdown`.
+    /// The client has sent `shutdown`.
     Leaving,
 }
 
@@ -56,7 +56,7 @@ enum Stage {
 pub(crate) enum Asked {
     /// Creates a progress token with this name for this program.
     Progress(Uri, String),
-    /// Queries the settings.
+    /// Queries the settings of the editor.
     Settings,
     /// A request whose answer is ignored.
     Anything,
@@ -81,7 +81,7 @@ pub struct Server {
     pub(crate) published: BTreeMap<Uri, ByFile>,
     pub(crate) asked: HashMap<RequestId, Asked>,
     pub(crate) numbers: i32,
-    /// The folder of the texts and pages that the client is asked to show; `None` before the first one.
+    /// The folder of the texts and pages that the client is asked to show; `None` before the first such request.
     pub(crate) texts: Option<TempDir>,
 }
 
@@ -111,7 +111,7 @@ impl Server {
         }
     }
 
-    /// Serves until the client exits or disconnects. Returns whether it sent `shutdown` before.
+    /// Serves until the client exits or disconnects. Returns whether the client sent `shutdown` before.
     pub fn run(mut self, incoming: &Receiver<Message>) -> bool {
         let mut ticked = Instant::now();
         loop {
@@ -346,7 +346,7 @@ impl Server {
     }
 }
 
-/// Parameters of a message.
+/// Parses the parameters of a message.
 pub(crate) fn parsed<P: DeserializeOwned>(params: Value) -> Result<P, Refusal> {
     serde_json::from_value(params).map_err(|error| (ErrorCode::InvalidParams, error.to_string()))
 }

@@ -29,9 +29,9 @@ const EXAMINERS: usize = 2;
 
 /// An event of a program.
 pub struct Event {
-    /// Its main file.
+    /// The main file of the program.
     pub uri: Uri,
-    /// The revision that it is about.
+    /// The revision of the program that the event is about.
     pub revision: u64,
     /// The kind of event.
     pub what: What,
@@ -41,11 +41,11 @@ pub struct Event {
 pub enum What {
     /// The program was read.
     Loaded(Answer),
-    /// A run that examines it has begun.
+    /// A run that examines the program has begun.
     Begun,
-    /// The run that examines it has a result.
+    /// The run that examines the program has a result.
     Found(Found),
-    /// The run has ended; the message if it panicked.
+    /// The run has ended; with the panic message if it panicked.
     Ended(Option<String>),
 }
 
@@ -54,21 +54,21 @@ pub enum What {
 pub struct Program {
     /// The number of the current revision. Numbers are never used again, even if the document is closed and reopened.
     pub revision: u64,
-    /// The time at which to start reading it; `None` if reading has started.
+    /// The time at which to start reading the program; `None` if reading has started.
     due: Option<Instant>,
-    /// Cancels the job that reads it.
+    /// Cancels the job that reads the program.
     loading: Option<Token>,
-    /// The files that it includes, including missing ones.
+    /// The files that the program includes, including missing ones.
     files: Vec<PathBuf>,
     /// The program with its results; `None` before it was read, or if it has errors.
     pub answers: Option<Answers>,
-    /// The run that examines it.
+    /// The run that examines the program, if any.
     pub run: Option<Run>,
-    /// Whether it is to be examined when it has been read.
+    /// Whether the program is to be examined when it has been read.
     pub wanted: bool,
     /// Requests that are answered with the verdicts when the examination has ended.
     pub waiting: Vec<RequestId>,
-    /// Requests that are handled when it has been read.
+    /// Requests that are handled when the program has been read.
     pub deferred: Vec<Request>,
 }
 
@@ -80,7 +80,7 @@ pub struct Run {
     pub progress: Arc<Progress>,
     /// The settings with which the run was started.
     pub settings: Arc<Settings>,
-    /// The time at which a worker thread started it; `None` while it is queued.
+    /// The time at which a worker thread started the run; `None` while the run is queued.
     pub begun: Option<Instant>,
     /// The token for the progress display in the client, and whether the display has begun.
     pub shown: Option<(String, bool)>,
@@ -126,7 +126,7 @@ impl Session {
         self.programs.get_mut(uri)
     }
 
-    /// All programs.
+    /// All open programs, by the URIs of their main files.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (&Uri, &mut Program)> {
         self.programs.iter_mut()
     }

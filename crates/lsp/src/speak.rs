@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 pub struct Shown {
     /// The title of the panel or document.
     pub title: String,
-    /// Its text, as the command prints it.
+    /// The execution or proof as text, as the command prints it.
     pub text: String,
     /// The HTML page, if the settings ask for pages.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -22,7 +22,7 @@ impl Encoding {
         }
     }
 
-    /// Its name in the protocol.
+    /// The name of the encoding in the protocol.
     pub fn kind(self) -> PositionEncodingKind {
         match self {
             Encoding::Utf8 => PositionEncodingKind::UTF8,
@@ -72,7 +72,8 @@ impl<'t> Lines<'t> {
         lsp_types::Range { start: self.position(bytes.start), end: self.position(bytes.end) }
     }
 
-    /// The byte offset of a position. A position beyond the end of its line or of the text means that end.
+    /// The byte offset of a position. A position beyond the end of its line means the end of the line, and a line beyond the end of the text means
+    /// the end of the text.
     pub fn offset(&self, position: Position) -> usize {
         let Some(&start) = self.starts.get(position.line as usize) else { return self.text.len() };
         let end = self.starts.get(position.line as usize + 1).copied().unwrap_or(self.text.len());

@@ -110,7 +110,7 @@ fn understood(body: &[u8]) -> Incoming {
     }
 }
 
-/// A parsed header.
+/// The result of reading a header.
 enum Header {
     Length(u64),
     Wrong(String),

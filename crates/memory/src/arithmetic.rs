@@ -13,7 +13,7 @@ use crate::linear::{Case, Constraint, Cube, Linear, Value};
 /// Maximum modulus for which there is one case per residue.
 const MOST_RESIDUES: i64 = 16;
 
-/// The values of a non-constant operand that have a case each.
+/// The values of a non-constant operand that get a case of their own.
 const SMALL: std::ops::RangeInclusive<i64> = 0..=4;
 
 /// The number of the first auxiliary variable. Lower numbers are cells; no program has as many.
@@ -35,7 +35,7 @@ impl Fresh {
     }
 }
 
-/// The cases of a unary operator on a form; `Not` is unknown here, because [`crate::linear`] handles it.
+/// The cases of a unary operator on a form. [`crate::linear`] handles `Not` itself; here the `Not` of a non-constant form has an unknown value.
 pub fn unary(op: UnaryOp, x: &Linear, fresh: &mut Fresh) -> Vec<Case> {
     let cases = match op {
         _ if x.terms.is_empty() => op.apply(x.constant).ok().map(|value| certain(Linear::constant(value))),
@@ -56,7 +56,8 @@ pub fn unary(op: UnaryOp, x: &Linear, fresh: &mut Fresh) -> Vec<Case> {
     cases.unwrap_or_else(unknown)
 }
 
-/// The cases of a binary operator on forms; comparisons, `And` and `Or` are unknown here, because [`crate::linear`] handles them.
+/// The cases of a binary operator on forms. [`crate::linear`] handles comparisons, `And` and `Or` itself; here they have unknown values for
+/// non-constant forms.
 pub fn binary(op: BinaryOp, a: &Linear, b: &Linear, fresh: &mut Fresh) -> Vec<Case> {
     use BinaryOp::*;
     let cases = match (op, constant(a), constant(b)) {

@@ -34,7 +34,7 @@ pub enum Kept {
 }
 
 /// The memory cells for which a partial buffer keeps the values of the stores in its set. Only the first 64 memory cells of a program can be among
-/// them, so that this fits one word and [`Buffers`] is `Copy`.
+/// them, so that the list fits one word and [`Buffers`] is `Copy`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Summarised(u64);
 
@@ -353,7 +353,7 @@ impl Buffers {
         let moved = Expr::Leaf(cells.id(Cell::Entry(thread, position as u32)));
         let (shifts, without) = removed(cells, thread, shape, position);
         let moved = self.forget(cells, thread, without, oldest, moved);
-        // The value is an expression over registers, so the commands that change the buffer before do not affect it.
+        // The value is an expression over registers, so the preceding commands, which change the buffer, do not affect it.
         let after = self.append(cells, thread, &moved.shape, target, value);
         Change { commands: [moved.commands, shifts, after.commands].concat(), shape: after.shape }
     }

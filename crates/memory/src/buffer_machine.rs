@@ -78,8 +78,8 @@ impl BufferMachine<'_> {
             let mut next = control.clone();
             next.buffers[thread.index()] = change.shape;
             let mut commands = change.commands;
-            // An UPDATE-AM writes an arbitrary value, or an arbitrary one of a summary. Every value was checked before it entered the buffer, so the
-            // machine may assume that the written value is in the declared range.
+            // An UPDATE-AM writes an arbitrary value, or an arbitrary value of a summary cell. Every value was checked before it entered the buffer,
+            // so the machine may assume that the written value is in the declared range.
             let any_of_several =
                 |c: &Command| matches!(c, Command::Havoc(to) | Command::Expand(to, _) if *to == target);
             if commands.iter().any(any_of_several) {
@@ -318,8 +318,8 @@ impl<'p, B: StoreBuffers> BufferMachine<'p, B> {
         ways.push(way);
     }
 
-    /// The memory cells that an address may denote, each with a path that assumes it; paths that fault or leave the window of an open array are
-    /// appended to `ways`.
+    /// The memory cells that an address may denote. Each comes with a copy of `way` that assumes that the address denotes this cell. The paths on
+    /// which the index faults or is outside the window of an open array are appended to `ways`.
     fn addressed(
         &self,
         thread: ThreadId,
@@ -456,12 +456,13 @@ impl Machine for BufferMachine<'_> {
     }
 }
 
-/// The assumption that the value of a cell satisfies the bounds; `None` if it is unbounded.
+/// The assumption that the value of a cell satisfies the bounds; `None` if both bounds are absent.
 fn within(bounds: Bounds, cell: CellId) -> Option<Command> {
     bounds.condition(&Expr::Leaf(cell)).map(Command::Assume)
 }
 
-/// Folds constants, also where one operand alone decides a conjunction or disjunction.
+/// Folds constants. A conjunction or disjunction is also folded if its left operand decides it, and a conjunction with 0 on the right if its left
+/// operand cannot fault.
 fn simplified(e: Expr<CellId>) -> Expr<CellId> {
     match e {
         Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {

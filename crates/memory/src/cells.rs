@@ -8,7 +8,7 @@ pub type CellId = u32;
 /// The content of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cell {
-    /// A memory cell.
+    /// The value in a memory cell.
     Memory(u32),
     /// The value of a register of a thread.
     Register(ThreadId, RegisterId),
@@ -95,7 +95,7 @@ impl Cells {
         self.total == 0
     }
 
-    /// The number of a cell.
+    /// The number of the cell with this content.
     pub fn id(&self, cell: Cell) -> CellId {
         match cell {
             Cell::Memory(c) => c,

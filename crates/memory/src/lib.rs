@@ -2,7 +2,7 @@
 //!
 //! A [`Machine`] defines the control states of a program under a memory model: the location of each thread, the memory cells of its buffered stores
 //! in order, and the holder of the lock. It also defines the steps between control states, each with the [`Command`]s that it performs on integer
-//! cells. It never inspects the values of cells: that is the task of a domain. So every machine works with every domain.
+//! cells. A machine never inspects the values of cells: that is the task of a domain. So every machine works with every domain.
 //!
 //! Machines are part of the trusted base. A certificate speaks about the control states and cells of a machine, so its claim about the program
 //! depends on the machine over-approximating the reference semantics. Hence machines are small, and tests compare each with the reference semantics,

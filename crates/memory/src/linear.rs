@@ -5,7 +5,7 @@
 //! `linear <= 0`, or states that a form is a multiple of a number. An expression that is still not linear has an unknown value, and a condition on it
 //! may be true or false: both over-approximate, which is sound.
 //!
-//! A case may mention auxiliary variables. It applies to a state if some values of them satisfy its constraints.
+//! A case may mention auxiliary variables. The case applies to a state if its constraints hold for some values of these variables.
 
 use fencewright_program::{BinaryOp, Expr, UnaryOp};
 
@@ -28,7 +28,7 @@ impl Linear {
         Linear { terms: Vec::new(), constant }
     }
 
-    /// The value of a cell.
+    /// The form whose value is the value of this cell.
     pub fn cell(cell: CellId) -> Self {
         Linear { terms: vec![(cell, 1)], constant: 0 }
     }
@@ -323,9 +323,9 @@ fn comparison(op: BinaryOp, difference: &Linear) -> Vec<Cube> {
 pub enum Simple {
     /// Continues only if the constraint holds.
     Assume(Constraint),
-    /// The cell takes the value of the form; any value if that is unknown.
+    /// The cell takes the value of the form, or an arbitrary value if the form is unknown.
     Assign(CellId, Value),
-    /// Adds the value of the form, or an arbitrary value if that is unknown, to those that the summary cell stands for.
+    /// Adds the value of the form, or an arbitrary value if the form is unknown, to the values that the summary cell stands for.
     Fold(CellId, Value),
     /// The cell takes one of the values that the summary cell stands for.
     Expand(CellId, CellId),

@@ -1,7 +1,7 @@
 //! The trait of machines: control states, and steps between them that perform commands on integer cells.
 //!
 //! A search needs only this trait to explore a machine, with any domain. Certificates speak about the machines of this crate only; an engine may
-//! define its own.
+//! define further machines.
 
 use std::fmt;
 use std::hash::Hash;
@@ -31,7 +31,7 @@ pub enum Command {
 pub struct Step<N = StepName, C = Control> {
     /// Identifies the step among those of its control state, in paths.
     pub name: N,
-    /// The effect on cells.
+    /// The commands that the step performs on cells, in order.
     pub commands: Vec<Command>,
     /// The control state after the step, or why there is none.
     pub outcome: Outcome<C>,
@@ -54,7 +54,7 @@ pub struct StepName {
 /// The result of a step on control.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome<C = Control> {
-    /// A control state.
+    /// The step leads to this control state.
     Control(C),
     /// The step leads to a state that the machine cannot represent, at this position in the source. The verdict is then unknown.
     Beyond(Limitation, Span),
@@ -85,10 +85,9 @@ impl fmt::Display for Limitation {
 /// commands can be performed in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
-    /// Distinguishes it from other evidence of the same control state; its meaning depends on the machine.
+    /// Distinguishes this evidence from other evidence of the same control state; the meaning of the number depends on the machine.
     pub case: u32,
-    /// The commands. The last one assumes the condition; a machine whose stores may leave at the very end performs the flushes of these stores before
-    /// it.
+    /// The commands. The last one assumes the condition. If stores may leave the buffers at the very end, their flushes come before this assumption.
     pub commands: Vec<Command>,
 }
 

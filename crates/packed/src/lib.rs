@@ -24,7 +24,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub enum PackedStates {
     /// The number of words per state, and the states in one array.
     Plain(usize, Vec<u64>),
-    /// In encoded form.
+    /// The states in encoded form.
     Compressed {
         /// The number of states.
         count: u64,
@@ -42,7 +42,7 @@ pub enum Unreadable {
     Stopped,
 }
 
-/// The serialised form.
+/// The encoded states as a certificate file contains them.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -77,7 +77,7 @@ const MOST_STATES: u64 = u32::MAX as u64 - 1;
 const PART: usize = 1 << 15;
 
 impl PackedStates {
-    /// The number of states that the encoding states; it is not checked here.
+    /// The number of states according to the encoding, which is not checked here.
     pub fn count(&self) -> u64 {
         match self {
             PackedStates::Plain(words, states) => states.len() as u64 / (*words).max(1) as u64,

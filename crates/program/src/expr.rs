@@ -14,7 +14,7 @@ pub enum Expr<L> {
     Unary(UnaryOp, Box<Expr<L>>),
     /// A binary operation. `And` and `Or` evaluate their right side only when the left one does not decide.
     Binary(BinaryOp, Box<Expr<L>>, Box<Expr<L>>),
-    /// The second expression if the first one is true, the third one otherwise; only that one is evaluated.
+    /// The second expression if the first one is true, otherwise the third one. Only the selected expression is evaluated.
     If(Box<Expr<L>>, Box<Expr<L>>, Box<Expr<L>>),
 }
 
@@ -47,7 +47,7 @@ impl Width {
     /// All widths, in increasing order.
     pub const ALL: [Width; 4] = [Width::Bits8, Width::Bits16, Width::Bits32, Width::Bits64];
 
-    /// The number of bits.
+    /// The width as a number of bits.
     pub fn bits(self) -> u32 {
         match self {
             Width::Bits8 => 8,

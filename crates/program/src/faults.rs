@@ -1,5 +1,5 @@
 //! The conditions under which operations fault: the one definition that lowering, machines, transformations and engines share. The reference
-//! semantics has its own, and tests compare the two.
+//! semantics defines faults independently, and tests compare the two definitions.
 //!
 //! | operation | faults if |
 //! |---|---|
@@ -10,7 +10,7 @@
 //!
 //! Over the naturals, registers, memory and buffers never hold a value below 0: lowering refuses negative initial values, and every write is checked
 //! even where no range is declared. So a value that is merely copied has to be checked against declared ranges only. A `*` with a range chooses any
-//! of its values, negative ones included; without a range it chooses a natural number.
+//! value of the range, even a negative one; a `*` without a range chooses a natural number.
 
 use crate::expr::{BinaryOp, Expr};
 use crate::model::{Address, Edge, Numbers, Op, Program, Range, Register, RegisterId, Thread};

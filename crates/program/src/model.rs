@@ -48,9 +48,9 @@ pub enum Numbers {
 /// An inclusive range of values. `low > high` is an empty range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Range {
-    /// The least value.
+    /// The least value in the range.
     pub low: i64,
-    /// The greatest value.
+    /// The greatest value in the range.
     pub high: i64,
 }
 
@@ -69,7 +69,7 @@ impl Range {
 /// The initial value of a register or memory cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Init {
-    /// This value.
+    /// Exactly this value.
     Value(i64),
     /// Any value of the range; without a range, any value of the data domain.
     Any(Option<Range>),
@@ -114,7 +114,7 @@ id!(
 /// A concurrent program with the properties to be checked.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
-    /// The values that registers and memory hold.
+    /// The data domain of registers and memory.
     pub numbers: Numbers,
     /// Shared variables; they occupy consecutive memory cells, in order.
     pub variables: Vec<Variable>,
@@ -166,15 +166,15 @@ pub enum Price {
 /// A shared variable: one memory cell, or an array of them.
 #[derive(Clone, Debug)]
 pub struct Variable {
-    /// Its name in the source.
+    /// The name in the source.
     pub name: String,
-    /// The first memory cell it occupies.
+    /// The number of the first memory cell that the variable occupies.
     pub base: u32,
     /// The indices of an array; `None` for a scalar.
     pub indices: Option<Range>,
     /// Whether the array is open: an access outside its indices leaves the modelled part (`unknown`) instead of violating `assertions`.
     pub open: bool,
-    /// The range every write is checked against.
+    /// The range against which every write is checked; `None` if no range is declared.
     pub range: Option<Range>,
     /// Initial contents, one value for each cell.
     pub init: Vec<Init>,
@@ -192,15 +192,15 @@ impl Variable {
 /// A thread: a control-flow graph over private registers.
 #[derive(Clone, Debug)]
 pub struct Thread {
-    /// Its name: `p`, or `p[0]` for an instance of a family.
+    /// The name: `p`, or `p[0]` for an instance of a family.
     pub name: String,
-    /// Its registers, including temporaries.
+    /// The private registers, including temporaries.
     pub registers: Vec<Register>,
-    /// Its control locations.
+    /// The control locations; a `LocationId` is an index into this list.
     pub locations: Vec<Location>,
-    /// The initial location.
+    /// The location at which the thread starts.
     pub entry: LocationId,
-    /// Its edges, sorted so that those leaving the same location are adjacent.
+    /// The edges, sorted so that those leaving the same location are adjacent; an `EdgeId` is an index into this list.
     pub edges: Vec<Edge>,
     /// The location to which the thread moves when an action faults; no edges leave it.
     pub fault: LocationId,
@@ -211,11 +211,11 @@ pub struct Thread {
 /// A register: a thread-local integer.
 #[derive(Clone, Debug)]
 pub struct Register {
-    /// Its name in the source; temporaries that hold a loaded value start with `%`.
+    /// The name in the source; temporaries that hold a loaded value start with `%`.
     pub name: String,
-    /// The initial value.
+    /// The initial value, or the values from which it is chosen.
     pub init: Init,
-    /// The range every write is checked against.
+    /// The range against which every write is checked; `None` if no range is declared.
     pub range: Option<Range>,
 }
 
@@ -241,7 +241,7 @@ pub struct Edge {
     pub to: LocationId,
     /// The action that a thread performs when it takes the edge.
     pub action: Action,
-    /// The statement it was lowered from.
+    /// The statement that the edge was lowered from.
     pub span: Span,
 }
 
@@ -256,7 +256,7 @@ pub enum Action {
     StoreFence,
     /// Takes the global lock; enabled if the thread's buffer is empty and the lock is free.
     Lock,
-    /// Releases the global lock; enabled if the thread's buffer is empty and it holds the lock.
+    /// Releases the global lock; enabled if the thread's buffer is empty and the thread holds the lock.
     Unlock,
     /// Performs all operations in one indivisible step, which is enabled only if all of them can run. If `drains`, the thread's buffer must be empty,
     /// and stores go straight to memory. Otherwise there are no stores among the operations, and loads read the thread's buffer first.
@@ -279,7 +279,7 @@ pub enum Op {
     Havoc(RegisterId, Option<Range>),
     /// Enabled only if the value is not 0.
     Assume(Expr<RegisterId>),
-    /// Faults, with this fault, if the value is 0.
+    /// Faults with the given [`Fault`] if the value is 0.
     Assert(Expr<RegisterId>, Fault),
     /// `register := memory`.
     Load(RegisterId, Address),
@@ -290,7 +290,7 @@ pub enum Op {
 /// A memory cell; the index may be computed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Address {
-    /// The shared variable.
+    /// The shared variable to which the cell belongs.
     pub variable: VariableId,
     /// The index into an array; `None` for a scalar.
     pub index: Option<Expr<RegisterId>>,
@@ -299,7 +299,7 @@ pub struct Address {
 /// The ways in which an action can fault; each is a violation of the property `assertions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// An `assert` failed; the number, if any, is that of its message in [`texts`](Program::texts).
+    /// An `assert` failed; the number, if any, is the index of the message in [`texts`](Program::texts).
     Assertion(Option<u32>),
     /// A thread unlocks a mutex that it does not hold.
     Mutex,

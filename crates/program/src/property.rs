@@ -21,11 +21,11 @@ pub type Formula = Expr<Observable>;
 /// A named property.
 #[derive(Clone, Debug)]
 pub struct Property {
-    /// Its name, unique in the program.
+    /// The name, unique in the program.
     pub name: String,
     /// The condition to be checked.
     pub kind: PropertyKind,
-    /// The source text that states it.
+    /// The place in the source where the property is stated.
     pub span: Span,
 }
 
@@ -52,11 +52,11 @@ impl PropertyKind {
 /// Which of the final states must satisfy the formula.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Quantifier {
-    /// At least one of them.
+    /// At least one final state.
     Exists,
-    /// None of them.
+    /// No final state.
     Never,
-    /// All of them.
+    /// Every final state.
     Forall,
 }
 
@@ -66,7 +66,7 @@ impl Property {
         Property { name: "assertions".into(), kind: PropertyKind::Assertions, span: Span::default() }
     }
 
-    /// Freedom from deadlock; it can be checked for every program, declared or not.
+    /// Freedom from deadlock, which can be checked for every program, even if the source does not state it.
     pub fn deadlock() -> Self {
         Property { name: "deadlock".into(), kind: PropertyKind::NoDeadlock, span: Span::default() }
     }

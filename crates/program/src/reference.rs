@@ -37,7 +37,7 @@ pub struct State {
     pub locations: Vec<LocationId>,
     /// The registers of each thread.
     pub registers: Vec<Vec<i64>>,
-    /// Shared memory.
+    /// The value of each memory cell.
     pub memory: Vec<i64>,
     /// The store buffer of each thread, oldest entry first. Under PSO the entries between two barriers are kept sorted by
     /// cell, because only the order of entries of the same cell matters.
@@ -51,7 +51,7 @@ pub struct State {
 pub enum Buffered {
     /// A store that has not reached memory yet.
     Store {
-        /// The memory cell.
+        /// The memory cell that a flush will write.
         cell: u32,
         /// The value that a flush will write to memory.
         value: i64,
@@ -65,23 +65,23 @@ pub enum Buffered {
 pub struct Event {
     /// The thread that moves; for a flush, the owner of the buffer.
     pub thread: ThreadId,
-    /// The kind of step.
+    /// Whether the event is a step along an edge or a flush.
     pub kind: EventKind,
 }
 
-/// The kind of a step.
+/// A step along an edge, or a flush.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
-    /// The thread takes an edge; `chosen` are the values of its `*`s, in order.
+    /// The thread takes an edge.
     Step {
-        /// The edge.
+        /// The edge that the thread takes.
         edge: EdgeId,
-        /// The chosen values.
+        /// The values chosen for the `*`s of the edge, in order.
         chosen: Vec<i64>,
     },
     /// The oldest buffered store to a cell reaches memory.
     Flush {
-        /// The cell.
+        /// The memory cell that the flush writes.
         cell: u32,
     },
 }
@@ -91,20 +91,20 @@ pub enum EventKind {
 pub enum Access {
     /// A load read this value from memory, or from the thread's own buffer.
     Read {
-        /// The memory cell.
+        /// The memory cell that the load reads.
         cell: u32,
         /// The value read.
         value: i64,
-        /// Whether it was read from the buffer.
+        /// Whether the value was read from the buffer, not from memory.
         buffered: bool,
     },
     /// A store wrote this value to memory, or put it into the thread's buffer.
     Write {
-        /// The memory cell.
+        /// The memory cell that the store writes, at once or when it is flushed.
         cell: u32,
-        /// The value.
+        /// The value stored.
         value: i64,
-        /// Whether it went into the buffer.
+        /// Whether the store went into the buffer, not directly to memory.
         buffered: bool,
     },
     /// An operation faulted, in this way; the thread is at its fault location.
@@ -197,9 +197,9 @@ enum Stop {
 /// The interpreter: a program under a memory model.
 #[derive(Clone, Copy)]
 pub struct Reference<'p> {
-    /// The program.
+    /// The program whose steps are computed.
     pub program: &'p Program,
-    /// The memory model.
+    /// The memory model under which the program runs.
     pub model: MemoryModel,
 }
 

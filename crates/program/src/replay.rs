@@ -10,9 +10,9 @@ use crate::reference::{Access, Disabled, Event, Limit, Reference, Refusal, State
 /// An execution: the initial values and the events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// Initial registers of each thread.
+    /// The initial values of the registers of each thread.
     pub registers: Vec<Vec<i64>>,
-    /// Initial memory.
+    /// The initial value of each memory cell.
     pub memory: Vec<i64>,
     /// The events, in order.
     pub events: Vec<Event>,
@@ -21,7 +21,7 @@ pub struct Trace {
 /// A replayed trace: the states it visits and the accesses of each event.
 #[derive(Clone, Debug)]
 pub struct Replayed {
-    /// The memory model it was replayed on.
+    /// The memory model under which the trace was replayed.
     pub model: MemoryModel,
     /// The events, in order.
     pub events: Vec<Event>,

@@ -8,7 +8,7 @@ use std::ops::Range;
 pub struct FileId(pub u32);
 
 impl FileId {
-    /// The file that the user named; it may include others.
+    /// The main file: the file that the user named, which may include other files.
     pub const MAIN: FileId = FileId(0);
 }
 

@@ -40,7 +40,7 @@ pub struct Atom {
 pub struct FormulaId(usize);
 
 impl FormulaId {
-    /// Its position in the list.
+    /// The position of the formula in the list.
     pub fn index(self) -> usize {
         self.0
     }

@@ -81,7 +81,7 @@ pub fn verify<N: Clone + Into<BigInt>>(
     true
 }
 
-/// The facts that a formula counts as: the parts of a conjunction, or the formula itself.
+/// The conjuncts of a formula. A formula that is not a conjunction is its own only conjunct.
 fn conjuncts<'f>(formulas: &'f Formulas, formula: Cow<'f, Formula>) -> Vec<Cow<'f, Formula>> {
     match formula.as_ref() {
         Formula::And(parts) => parts.iter().map(|id| Cow::Borrowed(formulas.get(*id))).collect(),

@@ -10,7 +10,7 @@ const MOST_PLACES: u32 = 64;
 /// The capacities of the buffers of a thread; one more store is an overflow.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Bounds {
-    /// A common bound for all stores of a thread, like that of the queue machine.
+    /// Maximum number of buffered stores of each thread, to all memory cells together.
     PerThread(u32),
     /// Under PSO, a bound for each memory cell of a variable, indexed by variable (EXTRA13 s. 3).
     PerVariable(Vec<u32>),

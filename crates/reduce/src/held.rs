@@ -123,7 +123,7 @@ fn meet(known: &mut Option<Held>, held: &Held) -> bool {
     }
 }
 
-/// The transfer function of an edge; `None` if it always overflows.
+/// The transfer function of an edge; `None` if the edge always overflows.
 fn after(program: &Program, model: MemoryModel, size: &Size, held: &Held, edge: &Edge) -> Option<Held> {
     if edge.action.drains() {
         return Some(Held::default());

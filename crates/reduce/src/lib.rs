@@ -1,9 +1,9 @@
 //! The reduction of EXTRA13 (s. 3, Fig. 5 for PSO, Fig. 12 for TSO): a program under a relaxed memory model becomes a program under SC
 //! whose store buffers are registers.
 //!
-//! [`reduce`] makes the program `P_M` from `P`. Each thread gets a counter and registers for its buffered stores; a store fills them, a load reads
-//! them first, and a flush is a step of the thread that may be taken at every location. Memory cells, registers and locations of `P` keep their
-//! numbers in `P_M`; new ones follow. Each thread has
+//! [`reduce`] makes the program `P_M` from `P`. Each thread gets a counter and registers for its buffered stores; a store fills these registers, a
+//! load reads them before memory, and a flush is a step of the thread that may be taken at every location. Memory cells, registers and locations of
+//! `P` keep their numbers in `P_M`; new ones follow. Each thread has
 //!
 //! * under TSO one queue: the count, and, for each place in it, the memory cell (`lhs`) and the value (`rhs`);
 //! * under PSO one queue for each memory cell that it stores to, with a count and values; if it executes store fences, each value also has an
@@ -18,15 +18,15 @@
 //! | flush | a self-loop where stores may be buffered; an atomic step, so it waits for the lock too |
 //! | fence, atomic step that drains the buffer | waits until all counts are 0 |
 //! | other atomic step | one edge for each combination of places that its loads may read |
-//! | lock, unlock | from a copy of the location that is entered when all counts are 0 |
+//! | lock, unlock | taken from a copy of the location; the copy is entered when all counts are 0 |
 //! | store fence | TSO: none. PSO: increments the epoch, if a store of this epoch is buffered |
 //! | register work | unchanged |
 //! | a fault | leads to a location where the thread only flushes |
 //!
-//! **Overflow.** A store into a full queue takes its thread to its overflow location, where it stays. Until then `P_M` behaves exactly like `P` with
-//! bounded buffers; steps of other threads afterwards are meaningless. Properties are mapped ([`Reduced::property`]) such that an overflow never
-//! violates one: a violation of `P_M` is a violation of `P`. A property that holds of `P_M` holds of `P` only if no overflow is reachable
-//! ([`Reduced::overflow`]); then it holds with buffers of any size (Theorem 1).
+//! **Overflow.** A store into a full queue takes its thread to its overflow location, where the thread stays. Until then `P_M` behaves exactly like
+//! `P` with bounded buffers; steps of other threads afterwards are meaningless. Properties are mapped ([`Reduced::property`]) such that an overflow
+//! never violates a mapped property: a violation of `P_M` is a violation of `P`. A property that holds of `P_M` holds of `P` only if no overflow is
+//! reachable ([`Reduced::overflow`]); then it holds with buffers of any size (Theorem 1).
 //!
 //! **Differences from EXTRA13.** In the paper, the flag `overflow` is a variable. Here an overflow leads to a location of the thread, because a
 //! variable could not be set while another thread holds the lock, and because no predicate is needed to track a location. In the paper, flushes are

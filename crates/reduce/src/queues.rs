@@ -42,9 +42,9 @@ pub struct Queue {
 pub struct CellQueue {
     /// The memory cell that all stores of the queue write.
     pub cell: u32,
-    /// The number of stores.
+    /// The number of buffered stores.
     pub count: RegisterId,
-    /// The value of each store.
+    /// The value of each buffered store.
     pub values: Vec<RegisterId>,
     /// The epoch of each store; empty if the thread executes no store fence while stores may be buffered.
     pub epochs: Vec<RegisterId>,
@@ -55,9 +55,9 @@ pub struct CellQueue {
 pub(crate) struct Way {
     /// The memory cell that the operation accesses in this way; `None` if it may be any cell.
     pub cell: Option<u32>,
-    /// The condition under which it applies; `None` if it always does.
+    /// The condition under which the operation can be performed in this way; `None` if it always can.
     pub condition: Option<Value>,
-    /// The operations on registers that perform it.
+    /// The changes of registers that perform the operation.
     pub effects: Vec<Op>,
 }
 

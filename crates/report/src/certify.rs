@@ -30,7 +30,7 @@ pub struct Certified<'a> {
     pub certificate: Option<&'a Certificate>,
     /// The result of the check.
     pub answer: Answer,
-    /// The duration of the check.
+    /// The duration of the check, in seconds.
     pub seconds: f64,
 }
 
@@ -62,7 +62,8 @@ impl Certified<'_> {
                     (accepted.cubes, "formulas"),
                     (accepted.steps, "steps"),
                 ];
-                // Counts that are zero do not apply to this kind of proof: explicit sets of states have no control states, and invariants no states.
+                // Zero counts are left out, because they do not apply to this kind of proof: a set of states has no control states, an invariant has
+                // no states.
                 let counts = counts.iter().filter(|(n, what)| *n > 0 || *what == "steps");
                 let counts: Vec<String> =
                     counts.map(|&(n, what)| format!("{} {what}", grouped(n as u64))).collect();

@@ -9,13 +9,13 @@ use serde::Serialize;
 use crate::json;
 use crate::style::Style;
 
-/// An engine with the names of its own options: those that it uses, but not every engine does.
+/// An engine with its own options: those that it uses but some other engine ignores.
 pub struct Described {
     /// The name that `--engine` takes.
     pub name: EngineName,
-    /// Its memory models, machines and domains.
+    /// The memory models, machines and domains that the engine supports.
     pub about: About,
-    /// The names of its own options, with their dashes.
+    /// The names of the engine's own options, with the leading dashes.
     pub options: Vec<String>,
 }
 

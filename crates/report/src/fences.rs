@@ -140,7 +140,7 @@ fn why_unfixable(source: Source<'_>, found: &Synthesis, style: Style) -> String 
     format!("  {head}:\n{}", shown(source, because, style))
 }
 
-/// The proofs that the chosen set suffices: for the bound on buffers and for each property, and whether each proof was confirmed.
+/// One line for the bound on buffers and one for each property: that it holds with the chosen fences, and whether its proof was confirmed.
 fn proofs(question: Question<'_>, found: &Synthesis) -> String {
     let confirmed = |is_confirmed| match is_confirmed {
         true => "confirmed",
@@ -262,7 +262,7 @@ pub(crate) fn short(source: Source<'_>, fence: &Candidate) -> String {
     format!("{} at {}:{}{}", fence.kind.name(), at.line_name(), at.column, in_macro(fence))
 }
 
-/// For a fence inside the definition of a macro: how many uses of the macro it changes.
+/// For a fence inside the definition of a macro, a phrase with the number of uses of the macro that change; otherwise empty.
 fn in_macro(fence: &Candidate) -> String {
     match fence.place.uses {
         0 => String::new(),

@@ -1,9 +1,9 @@
 //! The facts that an invariant proves at each program point, in the names of the program.
 //!
-//! A certificate has an invariant for each control state, which consists of the locations of all threads. For a location of one thread, the
-//! invariants of all control states with the thread at this location are joined: the result is the strongest bounds on differences between memory
-//! cells and the thread's own registers that hold in all of them. A certificate up to symmetry has only one control state of each orbit, so its facts
-//! are transferred between the threads of a class.
+//! A control state consists of the locations of all threads, and a certificate has one invariant for each control state. For a location of one
+//! thread, the invariants of all control states with the thread at this location are joined: the result is the strongest bounds on differences
+//! between memory cells and the thread's own registers that hold in all of these control states. A certificate up to symmetry has only one control
+//! state of each orbit, so its facts are transferred between the threads of a class.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -44,7 +44,7 @@ pub enum Executions {
     All,
     /// The executions under SC. The program is robust, so every execution is one of these, up to the order of independent steps.
     UnderSc,
-    /// The executions in which choices are restricted to fewer values, which suffice to decide the property.
+    /// The executions in which each choice takes one of a few values. These values suffice to decide the property.
     WithFewerValues,
 }
 
@@ -65,7 +65,7 @@ impl Executions {
 pub struct Point {
     /// The thread that the facts are about.
     pub thread: ThreadId,
-    /// The location of the thread.
+    /// The location at which the facts hold.
     pub location: LocationId,
     /// The facts, in the names of the program; empty if the invariants imply none.
     pub facts: Vec<String>,

@@ -26,7 +26,7 @@ pub fn verdict(source: Source<'_>, model: MemoryModel, checked: &Checked) -> Str
     verdict_with(source, model, checked, &RunOptions::new())
 }
 
-/// Options of a run: name and value, which is empty for flags.
+/// The options of a run by name, with their values; the value of a flag is empty.
 pub type RunOptions = BTreeMap<String, String>;
 
 /// Like [`verdict`], but with the engine options that were set for the run.
@@ -89,11 +89,11 @@ pub fn verdict_with(
 /// A panic of Fencewright itself. Every command that prints JSON prints this after the answers that it has.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bug {
-    /// The version of Fencewright.
+    /// The version of Fencewright that panicked.
     pub version: String,
-    /// The command line.
+    /// The program and the arguments of the command.
     pub command: Vec<String>,
-    /// The position in the source of Fencewright.
+    /// The position in the source of Fencewright where the panic occurred.
     pub place: String,
     /// The name of the thread that panicked.
     pub thread: String,
@@ -155,7 +155,7 @@ pub(crate) struct At<'a> {
     calls: Vec<CallObject<'a>>,
 }
 
-/// A call of a procedure.
+/// An inlined call that led to the position.
 #[derive(Serialize)]
 struct CallObject<'a> {
     call: &'a str,
@@ -224,7 +224,7 @@ struct Result<'a> {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     options: BTreeMap<&'a str, OptionValue<'a>>,
     checked: Option<bool>,
-    /// The number of executions in the second enumeration, if the verdict was confirmed by one.
+    /// The number of executions that the second enumeration found, if one confirmed the verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     enumerated: Option<u64>,
     seconds: f64,
@@ -283,7 +283,7 @@ struct MistakeObject<'a> {
     freed: Option<FreedObject<'a>>,
 }
 
-/// An object in memory.
+/// The object that a memory error concerns.
 #[derive(Serialize)]
 struct ObjectObject<'a> {
     name: Option<&'a str>,
@@ -385,7 +385,7 @@ pub(crate) struct Trace<'a> {
     source: Source<'a>,
     replayed: &'a Replayed,
     cells: Vec<u32>,
-    /// The source names for `program`, if it is a variant of the loaded program.
+    /// The source names of the program's parts, if the execution is of a variant of the loaded program; `None` for the loaded program itself.
     words: Option<Words>,
 }
 

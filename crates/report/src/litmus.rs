@@ -55,11 +55,11 @@ impl fmt::Display for Value {
 pub struct State {
     /// One value for each of [`Outcome::names`], in that order.
     pub values: Vec<Value>,
-    /// Whether it satisfies the condition; `None` if that cannot be computed in 64 bits.
+    /// Whether the state satisfies the condition; `None` if a value does not fit 64 bits.
     pub satisfies: Option<bool>,
 }
 
-/// The result of a litmus test.
+/// The result of a litmus test under one memory model.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The name of the file.
@@ -80,7 +80,7 @@ pub struct Outcome {
     pub states: Vec<State>,
     /// The exploration's answer about the condition.
     pub found: FinalStates,
-    /// The duration of the search.
+    /// The duration of the search, in seconds.
     pub seconds: f64,
 }
 
@@ -143,8 +143,8 @@ impl<'a> Test<'a> {
         Some(Test { condition, loaded, property, model, columns })
     }
 
-    /// Summarises the final states. States with the same shown values are merged: the merged state satisfies the condition if one of them does, and
-    /// violates it only if all of them are known to violate it.
+    /// Summarises the final states. States with the same shown values are merged. The merged state satisfies the condition if one of these states
+    /// does, and violates the condition only if all of them are known to violate it.
     pub fn outcome(&self, test: String, found: FinalStates, seconds: f64) -> Outcome {
         let mut states: BTreeMap<Vec<Value>, Option<bool>> = BTreeMap::new();
         for FinalState { values, satisfies } in found.states() {
@@ -219,7 +219,7 @@ fn words(doubt: &Doubt) -> String {
 }
 
 impl Outcome {
-    /// The number of shown final states that satisfy the condition or, with false, violate it.
+    /// The number of shown final states that satisfy the condition or, if `satisfies` is false, violate it.
     fn count(&self, satisfies: bool) -> usize {
         self.states.iter().filter(|s| s.satisfies == Some(satisfies)).count()
     }

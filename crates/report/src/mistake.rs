@@ -84,7 +84,7 @@ pub struct Mistake<'a> {
     pub elements: Option<i64>,
     /// The object that is accessed, if it is known.
     pub object: Option<&'a Object>,
-    /// The number of the object, from 1, if its declaration or allocation creates several objects.
+    /// If one allocation in a loop creates several objects, the number of this object among them, from 1.
     pub time: Option<u64>,
     /// The name of the register with the wrong value, if it is a variable of C.
     register: Option<&'a str>,

@@ -30,7 +30,7 @@ impl<'a> Source<'a> {
         self.is_translated() && !self.full
     }
 
-    /// The innermost source expression that encloses `span` and is shown as one step. The result keeps the call of `span`.
+    /// The innermost source expression that encloses `span` and is shown as one step. The span of the result has the calls of `span`.
     pub fn expression_around(&self, span: Span) -> Option<Whole> {
         let steps = &self.facts.steps;
         let start = |whole: &Whole| (whole.span.file, whole.span.start);
@@ -155,7 +155,7 @@ impl<'a> Source<'a> {
         self.program.threads.iter().filter(counts).map(|thread| &thread.name)
     }
 
-    /// The position of a thread in a state: as [`Source::place`], or that it does not exist yet.
+    /// The position of a thread in a state, as text: the text of [`Source::place`], or that the thread has not been created yet.
     pub fn place_in(&self, thread: ThreadId, state: &State) -> String {
         match self.is_created(thread, state) {
             true => self.place(thread, state.locations[thread.index()]),
@@ -180,7 +180,7 @@ impl<'a> Source<'a> {
     pub fn has_value(&self, thread: ThreadId, register: RegisterId, written: &Written) -> bool {
         let holds = self.words.register(thread, register).map(|named| &named.holds);
         let is_static = match holds {
-            // The text says what is in a string literal.
+            // The name of a string literal already shows its contents.
             Some(Holds::Place(kind, number)) if self.hides() && self.is_literal(*kind, *number) => {
                 return false;
             }

@@ -1,4 +1,4 @@
-//! The origins of values in temporary registers, so that a branch on them is shown in terms of the source: `mutex.last == 0`, not `t == 0`.
+//! The origins of values in temporary registers, so that a branch on a temporary is shown in terms of the source: `mutex.last == 0`, not `t == 0`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,10 +18,10 @@ pub struct Origins {
     known: HashMap<(ThreadId, RegisterId), Origin>,
 }
 
-/// The origin of a value.
+/// The origin of a value: an expression of the source that gives this value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Origin {
-    /// Its text: the place that was read, or an expression over such places.
+    /// The text of the origin: the place that was read, or an expression over such places.
     pub text: String,
     /// The interpretation of the value.
     pub kind: Kind,
@@ -67,7 +67,7 @@ impl Written {
             .extend(ops.iter().filter_map(written_register).map(|register| (event.thread, register)));
     }
 
-    /// Whether a register was written.
+    /// Whether the execution has written a register.
     pub fn contains(&self, thread: ThreadId, register: RegisterId) -> bool {
         self.registers.contains(&(thread, register))
     }
@@ -139,8 +139,8 @@ impl Origins {
         };
     }
 
-    /// The origin of the value of a register in a state; for a register that is a variable of the source, the variable's name. If a place that its
-    /// text names has changed since, the text is the value itself.
+    /// The origin of the value of a register in a state. Its text is the name of the variable that the register represents, or else the recorded
+    /// origin. If a place that the recorded text names has changed since, the text is the value itself.
     fn of(&self, source: Source<'_>, thread: ThreadId, register: RegisterId, state: &State) -> Origin {
         let kind = source.register_kind(thread, register);
         let value = state.registers[thread.index()][register.index()];

@@ -42,8 +42,8 @@ pub fn meaning(source: Source<'_>) -> String {
     source.front_end.meaning().map_or_else(String::new, |meaning| format!("  note: {meaning}\n"))
 }
 
-/// Data races of plain accesses, as warnings. Two accesses are named once, although each may race with the other, or be in functions that several
-/// threads call.
+/// Data races of plain accesses, as warnings. Two places in the source get one warning, even if `races` lists them in both orders or for several
+/// variables.
 pub fn races(source: Source<'_>, races: &[Race]) -> Vec<Diagnostic> {
     let warning = |Race { plain, other, variable }: &Race| {
         let name = &source.program.variables[variable.index()].name;

@@ -32,7 +32,7 @@ pub struct Row {
     pub passes: Option<Passes>,
 }
 
-/// Iterations of a loop.
+/// The iterations of a loop that one row stands for.
 pub struct Passes {
     /// The number of iterations.
     pub times: usize,
@@ -238,8 +238,8 @@ fn folded(facts: &[Fact], kept: &[usize]) -> Vec<Row> {
     rows
 }
 
-/// Folds a run of steps of one thread: each fold extends from a location to the last return to this location. `may_be_cut` says whether a fold may
-/// begin before a step, and whether it may end after it.
+/// Folds a run of steps of one thread. Each fold extends from a location to the last return to this location. For a step, `may_be_cut` returns
+/// whether a fold may begin before the step, and whether a fold may end after the step.
 fn passes(facts: &[Fact], run: &[usize], may_be_cut: impl Fn(&Fact) -> (bool, bool)) -> Vec<Row> {
     let mut returns: HashMap<LocationId, usize> = HashMap::new();
     for (position, &n) in run.iter().enumerate() {

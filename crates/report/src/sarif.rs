@@ -47,7 +47,7 @@ const RULES: [(&str, &str); 7] = [
 /// A SARIF log, which is filled as answers are found.
 #[derive(Debug)]
 pub struct Log {
-    /// The results as serialised JSON, because the data structure needs ten times as much memory.
+    /// The results as serialised JSON, because the structures of the SARIF library need ten times as much memory.
     results: Vec<String>,
     notifications: Vec<String>,
     /// The warnings as serialised JSON, by position and message, because several answers may repeat the warnings of a program.
@@ -229,8 +229,8 @@ fn violation(source: Source<'_>, model: MemoryModel, checked: &Checked, has_room
         .build()
 }
 
-/// The source position of a violation and a message: those of the memory error if there is one, otherwise of the last step if it causes the
-/// violation.
+/// The source position and the message of a violation: those of the memory error, if there is one; otherwise, if the property is about assertions or
+/// has no position of its own, those of the last step.
 pub fn shown_at(source: Source<'_>, replayed: &Replayed, property: &Property) -> Option<(Span, String)> {
     if let Some(mistake) = mistake(source, replayed, property) {
         return Some((mistake.at, mistake.sentence()));

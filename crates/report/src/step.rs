@@ -81,7 +81,7 @@ impl<'a> Step<'a> {
             Access::Write { cell, .. } => matches!(self.source.role(*cell), Some(Role::Start(_))),
             _ => false,
         };
-        // Steps of a thread before and after its function have the position of the call that creates it, which another thread makes.
+        // The steps that a thread takes before and after its start function have a misleading position: the call by which another thread creates it.
         let own = self.source.facts.threads.iter().find(|start| start.thread == self.thread().name);
         let is_outside = |span: Span| {
             own.is_some_and(|start| start.creator.is_some() && start.span == span)
@@ -150,7 +150,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Whether reports leave the step out: the translation added it, and there is nothing to say about it.
+    /// Whether reports leave the step out: the translation added it, and its description is empty.
     pub fn is_hidden(&self) -> bool {
         self.source.hides() && self.words().is_empty()
     }
@@ -287,8 +287,8 @@ impl<'a> Step<'a> {
         written.into_iter().filter_map(told).collect()
     }
 
-    /// The end of the lifetime of an object, in words, if the step causes it by setting this mark: `frees node 1 from line 31`, or that a local
-    /// variable goes out of scope.
+    /// The sentence about the object whose lifetime the step ends by setting this mark: `frees node 1 from line 31`, `x goes out of scope`; `None` if
+    /// the step ends no lifetime.
     fn gives_back(&self, register: RegisterId) -> Option<String> {
         let named = self.source.words.register(self.event.thread, register)?;
         let Holds::Mark(kind, number) = named.holds else { return None };
@@ -318,7 +318,7 @@ fn fault_in_words(program: &Program, fault: Fault) -> String {
     }
 }
 
-/// The memory cell of an access.
+/// The memory cell that an access reads or writes; `None` for a fault.
 pub fn cell_of(access: &Access) -> Option<u32> {
     match *access {
         Access::Read { cell, .. } | Access::Write { cell, .. } => Some(cell),

@@ -17,32 +17,32 @@ impl Style {
         if self.colour && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
     }
 
-    /// Emphasised.
+    /// Bold, for emphasis.
     pub fn bold(self, text: &str) -> String {
         self.paint("1", text)
     }
 
-    /// Less important than the text around it.
+    /// Dimmed: less important than the text around it.
     pub fn dim(self, text: &str) -> String {
         self.paint("2", text)
     }
 
-    /// A positive verdict.
+    /// Bold green, for a positive verdict.
     pub fn good(self, text: &str) -> String {
         self.paint("1;32", text)
     }
 
-    /// A negative verdict.
+    /// Bold red, for a negative verdict.
     pub fn bad(self, text: &str) -> String {
         self.paint("1;31", text)
     }
 
-    /// An unknown verdict, or a warning.
+    /// Bold yellow, for an unknown verdict or a warning.
     pub fn unsure(self, text: &str) -> String {
         self.paint("1;33", text)
     }
 
-    /// A value that reaches memory.
+    /// Cyan, for a value that reaches memory.
     pub fn memory(self, text: &str) -> String {
         self.paint("36", text)
     }

@@ -79,13 +79,13 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table for these programs.
+    /// A table whose first column is wide enough for these file names.
     pub fn new<'a>(files: impl Iterator<Item = &'a str>, style: Style) -> Self {
         let longest = files.map(|file| escape(file).chars().count()).max().unwrap_or(0);
         Table { file: longest.max(4), style }
     }
 
-    /// The header line.
+    /// The line with the names of the columns.
     pub fn heading(&self) -> String {
         let (file, property) = (self.file, PROPERTY);
         let line = format!(

@@ -39,12 +39,12 @@ impl Solved {
     }
 }
 
-/// Maximum number of variables of a system: the table of directions is quadratic in it.
+/// Maximum number of variables of a system: the size of the table of directions is quadratic in this number.
 const MOST_VARIABLES: usize = 300;
 
-/// Factors for the equations `linear = 0` such that their weighted sum has no integer solution, and so neither have the equations.
+/// Factors such that the sum of the equations `linear = 0` weighted by them has no integer solution. Then the system of equations has none either.
 ///
-/// `None` proves nothing: large systems are not tried, and contradictions over the rationals are left to simplex.
+/// `None` does not mean that the system has a solution: large systems are not tried, and contradictions over the rationals are left to simplex.
 pub(crate) fn unsolvable(equations: &[(Fact, Linear)], meter: &mut Meter<'_>) -> Result<Option<Sum>, Reason> {
     let mut variables: Vec<Var> =
         equations.iter().flat_map(|(_, linear)| linear.terms().iter().map(|(var, _)| *var)).collect();

@@ -1,8 +1,8 @@
 //! Tier 1: difference constraints in a closed bound matrix, one constraint at a time.
 //!
-//! For each pair of nodes, the matrix holds the least known `c` with `left - right <= c`; node 0 is the constant zero. It is kept closed under `(i -
-//! k) + (k - j)`, so entailment is one lookup. Adding `u - v <= c` improves `i - j` only by `(i - u) + c + (v - j)`, and only for an `i` whose
-//! distance to `v` improves: one pass over the matrix at most.
+//! For each pair of nodes, the matrix holds the least known `c` with `left - right <= c`; node 0 is the constant zero. The matrix is kept closed
+//! under `(i - k) + (k - j)`, so entailment is one lookup. Adding `u - v <= c` improves `i - j` only by `(i - u) + c + (v - j)`, and only for an `i`
+//! whose distance to `v` improves: one pass over the matrix at most.
 //!
 //! For explanations the matrix also keeps, for each pair, the first node on the path that gives its bound. A bound is replaced only by a smaller one,
 //! which makes these paths consistent and acyclic: if the path from `i` to `j` goes through `k` first, and the bound of `i - j` improves by a new

@@ -1,7 +1,7 @@
 //! Exact integers: a machine word while the value fits, a big number when it does not.
 //!
 //! The coefficients that verification problems produce are tiny, so every operation tries checked 64-bit arithmetic first and uses a big number if
-//! that overflows. A result that fits in a word is always stored as one, so that equal values have equal representations.
+//! the result overflows. A result that fits in a word is always stored as a word, so that equal values have equal representations.
 
 use num_bigint::BigInt;
 use num_integer::Integer;

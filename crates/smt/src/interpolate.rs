@@ -5,9 +5,9 @@
 //! imply `I_i`, which contradicts `A_i ... A_{n-1}`.
 //!
 //! Each fact of a proof belongs to one assertion. From a contradictory sum, the interpolant at a cut is the part of the sum that comes from before
-//! the cut: variables that occur only there have cancelled out (McMillan, "An Interpolating Theorem Prover", 2005), and rounding it for integers does
-//! not change its meaning. At a split of a fact that lies after the cut all cases must be excluded, so their interpolants are combined by *and*;
-//! before the cut, by *or*. An integer cut counts as part of an assertion in which its variables occur.
+//! the cut: variables that occur only before it have cancelled out (McMillan, "An Interpolating Theorem Prover", 2005), and rounding this part for
+//! integers does not change its meaning. If a split divides a fact that lies after the cut, all cases must be excluded, so the interpolants of the
+//! cases are combined by *and*; if the fact lies before the cut, by *or*. An integer cut counts as part of an assertion in which its variables occur.
 //!
 //! Every sequence is checked before it is returned, so this code need not be trusted.
 

@@ -37,7 +37,7 @@ enum Origin {
 struct Frame {
     origin: Origin,
     cases: Vec<Formula>,
-    /// The refuted cases.
+    /// The cases refuted so far, each as a branch of the proof.
     branches: Vec<Branch>,
     /// The first fact of the current case.
     first: Fact,
@@ -78,7 +78,8 @@ pub(crate) fn search<T: Theory>(
 ) -> Result<Outcome, Reason> {
     let mut search =
         Search { theory, pending: Vec::new(), frames: Vec::new(), steps: Vec::new(), next_fact: 0 };
-    // After a contradiction no further assertions are added: facts are numbered in order, so those already added keep their numbers.
+    // After a contradiction the remaining assertions are not added. Facts are numbered in the order of the assertions, so the facts that the proof
+    // uses have the same numbers as if all assertions had been added.
     let mut conflict = None;
     for assertion in assertions {
         conflict = conflict.or(search.assume(assertion)?);
@@ -128,7 +129,7 @@ pub(crate) fn search<T: Theory>(
 }
 
 impl<T: Theory> Search<'_, T> {
-    /// Adds a formula to the facts; returns a refuting step if that is immediately contradictory.
+    /// Adds a formula to the facts. If the facts are then immediately contradictory, returns the refuting step.
     fn assume(&mut self, formula: &Formula) -> Result<Option<Step>, Reason> {
         let facts = conjuncts(formula);
         let first = self.next_fact;
@@ -144,7 +145,7 @@ impl<T: Theory> Search<'_, T> {
                         return Ok(Some(Step::Farkas(sum)));
                     }
                 }
-                // `Formula::and` flattens conjunctions, so this part is not a conjunction.
+                // `Formula::And` is listed only to make the match exhaustive: `Formula::and` flattens, so no conjunct is a conjunction.
                 Formula::Atom(_) | Formula::Or(_) | Formula::And(_) => {
                     self.pending.push(Pending { fact, formula: formula.clone(), split: false });
                 }

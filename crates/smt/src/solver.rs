@@ -148,7 +148,7 @@ pub struct Budget {
 }
 
 impl Default for Budget {
-    /// Ample for the problems of a verifier, and well under a second.
+    /// The default limits: steps for well under a second, which is more than queries of a verifier usually need, and no deadline.
     fn default() -> Budget {
         Budget { steps: 50_000, deadline: None, stop: None, external: true }
     }

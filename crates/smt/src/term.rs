@@ -42,7 +42,7 @@ impl Linear {
         &self.terms
     }
 
-    /// The constant part.
+    /// The constant of the sum.
     pub fn constant_part(&self) -> &Int {
         &self.constant
     }
@@ -272,7 +272,7 @@ impl Atom {
         self.relation
     }
 
-    /// The negation.
+    /// The atom that is true exactly if this atom is false.
     pub fn negated(&self) -> Atom {
         match self.relation {
             // The negation of t <= 0 is t >= 1. The coefficients of an atom have no common divisor, so none has to be divided out.

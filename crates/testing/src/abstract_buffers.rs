@@ -234,7 +234,8 @@ impl<'p> AbstractMachine<'p> {
         buffer.rest.keys().any(|&c| c == cell || !self.is_pso())
     }
 
-    /// Adds one more copy of a value to the multiset of its cell, unless its count is saturated, and makes it the last one of its cell.
+    /// Adds one more copy of a value to the multiset of `cell`, unless the count of the value is saturated. The value becomes the last one of the
+    /// cell.
     fn add(&self, buffer: &mut Buffer, cell: u32, value: i64) -> Result<(), Obstacle> {
         let new = Values { last: value, counts: BTreeMap::new() };
         let values = buffer.rest.entry(cell).or_insert(new);

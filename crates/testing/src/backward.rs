@@ -18,8 +18,8 @@
 //! | a flush of `v`, the only buffered value of its cell | one `v`, and no other value of the cell |
 //! | any other step | `n` |
 //!
-//! In every state, the value that was added last for a cell has a count of at least one. The table corrects items 1 and 2 of `minpred`, which as
-//! printed refer to the last value of the wrong state.
+//! In every state, the value that was added last for a cell has a count of at least one. The table corrects items 1 and 2 of the definition of
+//! `minpred` in the thesis, which as printed refer to the last value of the wrong state.
 //!
 //! The skeletons and values are computed first, by a forward search in which buffers are sets of values. There is one such set for each skeleton, and
 //! it only grows. If there are infinitely many skeletons, the memory limit is reached and there is no answer. A skeleton is a state of the reference
@@ -40,7 +40,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// The result of [`decide`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// Whether the multiset machine reaches no violation. If so, the program has no violation either. If not, the program may have none.
+    /// Whether no violation is reachable in the multiset machine. Then none is reachable in the program either. The converse does not hold, because
+    /// the machine has more behaviours than the program.
     pub safe: bool,
     /// The number of skeletons found by the forward search, an upper bound on the number of reachable skeletons.
     pub skeletons: usize,

@@ -50,8 +50,8 @@ pub fn separate(random: &mut Random, program: &mut Program) {
     }
 }
 
-/// Makes groups of stores that may leave the buffer in several orders under PSO: in most runs of a few edges, some edges become stores to random
-/// cells. A fence precedes most runs.
+/// Makes groups of stores that may leave the buffer in several orders under PSO: in most sequences of a few consecutive edges, some edges become
+/// stores to random cells. A fence precedes most of these sequences.
 pub fn group(random: &mut Random, program: &mut Program) {
     let ranges: Vec<Option<Range>> = program.variables.iter().map(|v| v.indices).collect();
     for thread in &mut program.threads {

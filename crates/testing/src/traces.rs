@@ -79,8 +79,8 @@ struct Places {
     model: MemoryModel,
     /// The facts about each location, by thread.
     of: Vec<Vec<Place>>,
-    /// The classes of cells that steps from one location wait for together, or that overlapping such sets connect: for each cell, the first cell of
-    /// its class.
+    /// The classes of cells, as a map from each cell to the first cell of its class. Two cells are in one class if steps from the same location wait
+    /// for both cells, or if a chain of such pairs connects them.
     classes: BTreeMap<u32, u32>,
     uses_lock: bool,
 }
@@ -93,7 +93,7 @@ struct Place {
     sees_emptiness: bool,
     /// The addresses of the loads whose values decide whether steps from the location are enabled.
     awaited: Vec<Address>,
-    /// Whether the addresses in `awaited` can be computed before the step, because it does not write the registers in them.
+    /// Whether the addresses in `awaited` can be computed before the step, because the step does not write the registers in these addresses.
     fixed: bool,
 }
 

@@ -126,9 +126,9 @@ impl Sources {
 /// A place in one of the files of a program. It is displayed as `file:line:column`, with the file's name escaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position<'a> {
-    /// The name of the file.
+    /// The name of the file that contains the place, whether or not it is the main file.
     pub file: &'a str,
-    /// Whether it is another file than the main one.
+    /// Whether the file is not the main file.
     pub included: bool,
     /// The line, counted from 1.
     pub line: usize,

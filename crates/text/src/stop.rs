@@ -6,7 +6,7 @@ use fencewright_program::Span;
 
 use crate::diagnostic::Diagnostic;
 
-/// Number of small pieces of work between two polls. There are not more polls because one may cost as much as a system call.
+/// Number of small pieces of work between two polls. A poll may be as expensive as a system call.
 const STRIDE: usize = 1 << 10;
 
 /// Tells when to stop loading, because a limit on time or memory is reached or because the caller cancelled.

@@ -56,7 +56,8 @@ struct Value {
     constants: u64,
     /// A bit for each site, by number.
     sites: u64,
-    /// Whether the content may be a value of a site that is below (or above) all constants that it has been compared with.
+    /// Whether the content may be open below (or above): it was chosen at a site, and may be below (or above) all constants that it has been compared
+    /// with so far.
     open: [bool; 2],
 }
 
@@ -79,15 +80,15 @@ struct Site {
     parent: usize,
     /// The constants that its values are compared with.
     constants: BTreeSet<i64>,
-    /// Whether one of these comparisons is by order.
+    /// Whether a comparison with one of these constants is by order, not by `==` or `!=`.
     ordered: bool,
-    /// Whether its values are compared with values of sites (by a comparison of any kind).
+    /// Whether its values are compared with values of sites, by any comparison operator.
     mutual: bool,
     /// Whether values of the site that are open below (or above) are used.
     used: [bool; 2],
 }
 
-/// The flow analysis.
+/// The state of the flow analysis.
 struct Flow<'a> {
     program: &'a Program,
     sites: Vec<Site>,

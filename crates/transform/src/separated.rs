@@ -43,7 +43,7 @@ impl Stored {
         }
     }
 
-    /// Whether one of these stores can overtake an older one: it may be to a different cell.
+    /// Whether one of these stores can overtake one of the `older` stores, because the two may be to different cells.
     pub(crate) fn can_overtake(self, older: Stored) -> bool {
         match self {
             Stored::Nothing => false,

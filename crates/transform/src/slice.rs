@@ -13,8 +13,8 @@
 //! closed, their users are kept or omitted together.) Conversely, an execution of the slice is an execution of the program in which the omitted
 //! threads do not move: their buffers are empty, they hold no lock, and memory is initially the same.
 //!
-//! An execution that leaves the modelled part of an open array decides nothing. So a thread that may leave it is never omitted, and the slice leaves
-//! it whenever the program does.
+//! An execution that leaves the modelled part of an open array decides nothing. So a thread that may leave the modelled part is never omitted, and
+//! the slice leaves this part whenever the program does.
 //!
 //! **So a property holds if and only if its concerns do, each in a slice that covers it.** `forbid` and `invariant` say that no state satisfies a
 //! formula. A disjunction is satisfied if and only if one of its disjuncts is, and each disjunct is one [`Concern`]. A concern observes threads and

@@ -76,8 +76,8 @@ impl Report {
         self
     }
 
-    /// Replaces answers by those of a later report about the properties with these indices where the later ones are more informative, and adds its
-    /// attempts and statistics.
+    /// Takes over the answers of a later report about the properties with these indices, as far as they are more informative, and adds the attempts
+    /// and statistics of that report.
     pub fn adopt(&mut self, numbers: &[usize], later: Report) {
         let answers = later.answers.into_iter().zip(later.authors);
         for (&n, (answer, author)) in numbers.iter().zip(answers) {

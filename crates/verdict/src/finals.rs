@@ -66,8 +66,8 @@ impl<'p> Condition<'p> {
         &self.observed
     }
 
-    /// The observables that are shown or that the filter or the property depends on. If there are none, [`Condition::observed`] has one more;
-    /// otherwise it is the same.
+    /// The observables that are shown or that the filter or the property depends on: the list [`Condition::observed`], except that it is empty if there
+    /// are no such observables.
     pub fn looked_at(&self) -> &[Observable] {
         &self.observed[..self.positions.len()]
     }

@@ -4,8 +4,8 @@
 //! properties, because certificates use them. Other names, source positions and hints are omitted, so that a certificate survives renaming, comments
 //! and formatting. Structures are destructured field by field, so that adding a field forces a decision whether it belongs to the form.
 //!
-//! Soundness does not depend on the fingerprint: a certificate is checked against the given program, whatever program it was made for. So it
-//! is not trusted.
+//! Soundness does not depend on the fingerprint, so it need not be trusted: a certificate is checked against the given program, whatever
+//! program the certificate was made for.
 
 use fencewright_program::{
     Action, Address, Edge, Expr, Init, Location, Numbers, Observable, Op, Program, Property, PropertyKind,

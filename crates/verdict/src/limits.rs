@@ -171,7 +171,7 @@ impl Limits {
     #[track_caller]
     pub fn exceeded_with(&self, bytes: u64, more: u64) -> Option<Reason> {
         gaps::look();
-        // A run in its grace period has found something already, so it does not wait for its turn.
+        // A run in its grace period has found a result already, so it does not wait for its turn.
         if let Some(seat) = self.seat.as_ref().filter(|_| !self.finishing) {
             seat.store(bytes);
             seat.wait(&|| self.is_over() || seat.is_pressed());

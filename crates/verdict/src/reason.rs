@@ -57,7 +57,7 @@ pub enum Advice {
 }
 
 impl Reason {
-    /// What the user can do to obtain a verdict, if anything is known.
+    /// What the user can do to obtain a verdict, if any advice is known.
     pub fn advice(&self) -> Option<Advice> {
         match self {
             Reason::NotConfirmed => Some(Advice::AcceptUnconfirmed),

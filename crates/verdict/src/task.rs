@@ -194,7 +194,7 @@ impl Progress {
         *self.note.lock().unwrap_or_else(PoisonError::into_inner) = note;
     }
 
-    /// The current activity.
+    /// The current activity, as last set by [`Progress::say`].
     pub fn said(&self) -> String {
         self.note.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

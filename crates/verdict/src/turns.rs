@@ -53,7 +53,7 @@ struct Member {
 struct Shared {
     /// The end of the member's current turn, in nanoseconds since `Turns::began`; 0 if the member is paused.
     until: AtomicU64,
-    /// The number of bytes that the member has reported.
+    /// The memory use that the member has last reported, in bytes.
     bytes: AtomicU64,
 }
 

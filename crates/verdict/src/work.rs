@@ -143,7 +143,7 @@ pub struct Executions {
 /// Statistics of the search for one number of contexts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Round {
-    /// The number of contexts.
+    /// The number of contexts that the search allowed.
     pub contexts: u32,
     /// Number of stored states.
     pub states: u64,

@@ -1,4 +1,4 @@
-//! Structures as values, and initialisation of variables.
+//! Values of structure type, and the initialisation of variables.
 
 use fencewright_c::typed::tree::{Expr, ExprKind, Initial, Step, Type, TypeKind};
 use fencewright_code::core::{Known, Object, ObjectId, Origin, Purpose};
@@ -10,7 +10,7 @@ use super::env::Fact;
 use super::objects::{Spot, Target};
 use super::{Elaborator, Result};
 
-/// Maximum number of scalars copied or initialised at once.
+/// Maximum number of scalars that one statement may copy or initialise.
 pub(super) const MOST_PARTS: usize = 4_096;
 
 impl Elaborator<'_> {
@@ -53,7 +53,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A temporary in memory.
+    /// A new temporary object in memory.
     pub(super) fn scratch(&mut self, name: &str, ty: &Type, span: Span) -> ObjectId {
         let node = self.nodes.object(ty, span);
         let origin = Origin::Local(self.thread());
@@ -87,8 +87,8 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// If a place is known to hold the undefined value, copies this value. The copy is allowed, because only the use of an undefined value is an
-    /// error. Returns whether the value was copied.
+    /// If a place is known to hold the undefined value, copies this value without reporting an error, because only the use of an undefined value is
+    /// an error. Returns whether the value was copied.
     fn copied_undefined(&mut self, from: &Target, to: &Target) -> bool {
         let (Some((source, way)), Some((target, further))) = (from.known(), to.known()) else { return false };
         if !self.is_private(source) || !self.is_private(target) {
@@ -103,7 +103,7 @@ impl Elaborator<'_> {
         undefined
     }
 
-    /// The paths to all scalars of a type.
+    /// The paths to all scalars that a value of this type contains.
     pub(super) fn scalars(&self, ty: &Type, span: Span) -> Result<Vec<Vec<Step>>> {
         let mut ways = Vec::new();
         self.collect(ty, &mut Vec::new(), &mut ways);
@@ -140,7 +140,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Initialises a variable.
+    /// Writes the initial value of a variable, including the parts that become zero.
     pub(super) fn initialize(&mut self, target: &Target, initial: &Initial, span: Span) -> Result<()> {
         if initial.whole {
             for way in self.scalars(&target.ty, span)? {

@@ -75,7 +75,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Converts a pointer to another pointer type: to the first member of a structure, back to the structure, or to the same place.
+    /// Converts a pointer to another pointer type: to the first member of the structure, to the structure around a first member, or unchanged.
     fn cast_pointer(&mut self, operand: Operand, from: &Type, to: &Type, span: Span) -> Result<Operand> {
         if from.kind == TypeKind::Void
             || to.kind == TypeKind::Void
@@ -107,7 +107,7 @@ impl Elaborator<'_> {
         Ok(operand)
     }
 
-    /// `container_of`: from a pointer to a member to a pointer to the structure around that member.
+    /// `container_of`: converts a pointer to a member to a pointer to the structure that contains the member.
     fn container(
         &mut self,
         member: Operand,
@@ -154,7 +154,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The path through first members and first elements from a place of one type to a place of another type at the same address, if there is one.
+    /// The path that leads from a place of one type through first members and first elements to a place of another type, which has the same address;
+    /// `None` if there is no such place.
     fn first_members(&self, from: &Type, to: &Type) -> Option<Vec<Step>> {
         let mut way = Vec::new();
         let mut ty = from.clone();
@@ -175,7 +176,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// `(T *)((char *)p - offset)`: the structure whose member `p` points to.
+    /// Recognises `(T *)((char *)p - offset)`: the structure with the member to which `p` points. `None` for other expressions.
     fn container_of(&mut self, inner: &Expr, to: &Type, span: Span) -> Result<Option<Operand>> {
         use fencewright_c::typed::tree::ExprKind;
         let (TypeKind::Pointer(to), ExprKind::Move(bytes, by)) = (&to.kind, &as_typed(inner).kind) else {
@@ -207,7 +208,7 @@ impl Elaborator<'_> {
         self.container(operand, to, record, path, span).map(Some)
     }
 
-    /// The path to the member of this type at an offset in bytes, if there is one.
+    /// The path to the member of type `member` at an offset in bytes, if there is one.
     fn member_at(&self, ty: &Type, offset: u64, member: &Type) -> Option<Vec<Step>> {
         if offset == 0 && ty.kind == member.kind {
             return Some(Vec::new());
@@ -290,7 +291,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// `place op= value` on an atomic place, for an operation that may fault: the value read is checked before it is used, in one atomic step.
+    /// `place op= value` on an atomic place, for an operation that may fault: in one atomic step, the value that was read is checked and then used.
     fn modify_checked(
         &mut self,
         target: &Target,
@@ -316,7 +317,7 @@ impl Elaborator<'_> {
         Ok(result)
     }
 
-    /// The new value that `op=` assigns.
+    /// The value that `op=` assigns, given the value `before`.
     #[allow(clippy::too_many_arguments)] // all parts of the expression
     fn operated(
         &mut self,

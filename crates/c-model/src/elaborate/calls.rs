@@ -1,4 +1,4 @@
-//! Calls, which are inlined.
+//! Function calls, which are inlined.
 
 use std::num::NonZeroU32;
 
@@ -21,23 +21,23 @@ const MOST_CALLS: usize = 100;
 pub(super) enum Argument {
     /// The value of a scalar argument.
     Scalar(Operand),
-    /// A structure, as the place that holds it.
+    /// A structure, given as the place that holds it.
     Aggregate(Target),
 }
 
-/// The result of a call.
+/// The return value of a call.
 #[derive(Clone, Debug)]
 pub(super) enum Outcome {
-    /// No result.
+    /// The function returns `void`.
     Nothing,
     /// A scalar.
     Scalar(Operand),
-    /// A structure, as the place that holds it.
+    /// A structure, given as the place that holds it.
     Aggregate(Target),
 }
 
 impl Elaborator<'_> {
-    /// Elaborates a call of a builtin, of a function with a body, or through a pointer. `unused` says that the result is not used.
+    /// Elaborates a call: of a builtin, of a function with a body, or through a pointer. `unused` says that the caller ignores the return value.
     pub(super) fn call(
         &mut self,
         callee: &Callee,
@@ -108,7 +108,7 @@ impl Elaborator<'_> {
         if !body.is_empty() {
             self.block().push(super::Stmt { kind: StmtKind::Block(body), span: here });
         }
-        // Facts about the variables of the function are dropped; facts about its allocations and about variables with static storage remain.
+        // Drops the facts about local variables of the callee. Facts about its allocations and about variables with static storage remain.
         let kept = &self.objects;
         self.writer.env.registers.retain(|register, _| (register.0 as usize) < registers);
         self.writer.env.objects.retain(|object, _| {
@@ -134,7 +134,7 @@ impl Elaborator<'_> {
         Some(Target::new(spot, ty))
     }
 
-    /// The result of a call whose return value is in this place.
+    /// The outcome of a call whose return value is in the place `result`.
     pub(super) fn outcome(&mut self, result: Option<Target>) -> Outcome {
         match result {
             None => Outcome::Nothing,
@@ -145,12 +145,12 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Whether a call is inlined. If it is nested too deeply in calls of the same function, the model ends here instead.
+    /// Whether a call is inlined. If calls of this function are nested too deeply, the model ends here instead.
     ///
-    /// A call counts only if it depends on conditions whose values are unknown: where all of them are known, the depth of the calls follows from
-    /// constants.
+    /// A nested call counts only if it depends on a condition whose value is unknown. If all conditions are known, constants bound the depth of the
+    /// calls.
     fn goes_deeper(&mut self, function: FunctionId, span: Span) -> Result<bool> {
-        // A thread that runs `main` would create threads that run `main`, without end.
+        // A thread that called `main` would create threads that call `main`, and so on without end.
         if self.thread() != ThreadNumber(0)
             && self.instances.first().is_some_and(|main| main.start.function == function)
         {
@@ -176,7 +176,7 @@ impl Elaborator<'_> {
         Ok(false)
     }
 
-    /// The number of nested calls of a function, this one included, that depend on unknown conditions; `None` if the function is not called yet.
+    /// The number of nested calls of a function that depend on unknown conditions, including this call; `None` if no call of the function is active.
     fn unknown_depth(&self, function: FunctionId) -> Option<usize> {
         let Writer { frames, branches, loops, pending, .. } = &self.writer;
         let caller = frames.iter().rev().find(|frame| frame.function == function)?;
@@ -186,7 +186,7 @@ impl Elaborator<'_> {
         Some(caller.unknown_depth + usize::from(!is_certain))
     }
 
-    /// Begins the frame of a function. A function whose body has errors cannot be entered.
+    /// Pushes a frame for a function; an error if the body of the function has errors.
     pub(super) fn enter(&mut self, function: FunctionId, result: Option<Target>, span: Span) -> Result<()> {
         let callee = &self.unit.functions[function.index()];
         if let Some(error) = callee.errors.first() {
@@ -250,15 +250,15 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Elaborates the body of the current function, up to the label of `return`. A function with labels is elaborated until the facts at its labels
-    /// reach a fixpoint.
+    /// Elaborates the body of the current function, up to the label that is the target of `return`. If the function has labels, the body is
+    /// elaborated until the facts at these labels reach a fixpoint.
     pub(super) fn body(&mut self, function: FunctionId) -> Result<()> {
         let unit = self.unit;
         let callee = &unit.functions[function.index()];
         let labels = self.graph.has_jumps(function);
         if labels {
-            // Facts at labels are kept from attempt to attempt and may refer to any local variable, so all local variables are created before the
-            // first attempt.
+            // Facts at labels are kept from one attempt to the next and may refer to any local variable, so all local variables are created before
+            // the first attempt.
             for n in 0..callee.locals.len() {
                 self.slot(fencewright_c::typed::tree::LocalId(n as u32));
             }
@@ -269,8 +269,8 @@ impl Elaborator<'_> {
             self.step(callee.span)?;
             self.frame().scopes[0].truncate(parameters);
             let code = self.written(|this| {
-                // In a loop, control may jump over declarations of variables that still hold values from an earlier call of the function, so the
-                // lifetimes of all variables begin here.
+                // In a loop, control may jump over the declaration of a variable that still holds a value from an earlier call of the function. So
+                // the lifetimes of all variables begin here.
                 if labels && this.repeated() {
                     let span = callee.body.span;
                     declared(&callee.body.statements).into_iter().for_each(|local| this.begin(local, span));
@@ -310,7 +310,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Whether the facts assumed at each label hold for all jumps to that label. If not, weakens the assumptions.
+    /// Checks whether the facts assumed at each label hold at all jumps to the label. If not, weakens the assumptions and returns false.
     fn settle(&mut self) -> bool {
         let mut settled = true;
         for join in self.frame().labels.values_mut() {
@@ -327,7 +327,7 @@ impl Elaborator<'_> {
     }
 
     fn back_to_labels(&mut self, mark: &super::labels::Mark) {
-        // The labels and the facts at the jumps to them are kept; the assumed facts are dropped.
+        // The labels and the facts at jumps to them are kept for the next attempt; the assumed facts are dropped.
         self.back_to(mark);
         let (registers, objects) = (self.writer.registers.len(), self.objects.len());
         for join in self.frame().labels.values_mut() {

@@ -1,9 +1,9 @@
-//! Calls through pointers whose values are not constants: a case distinction over the functions that the pointer may point to.
+//! Calls through function pointers whose values are not constants: a case distinction over the functions to which the pointer may point.
 //!
-//! The functions are found by points-to analysis, which needs the whole program, whereas elaboration inlines calls as it reaches them. So an attempt
-//! relies on a set of functions for each call ([`Targets`]), and leaves out the calls for which there is none yet. At the end of the attempt, the
-//! analysis of the resulting code says which functions can occur; unless they are among those relied on, another attempt has larger sets. The sets
-//! thus grow from nothing to a fixpoint. Whatever they were, the last attempt has been checked against its own code.
+//! Points-to analysis finds these functions. It needs the code of the whole program, whereas elaboration inlines calls as it reaches them. Therefore
+//! an attempt to elaborate the program assumes a set of functions for each such call ([`Targets`]), and leaves out calls for which no set is known
+//! yet. The code that results is then analysed. If the analysis finds a function that was not assumed, the sets grow and another attempt starts,
+//! until a fixpoint is reached. So the assumptions of the last attempt hold for its own code.
 
 use std::collections::BTreeSet;
 
@@ -24,22 +24,22 @@ use super::{Elaborator, Result};
 /// Maximum number of possible targets of a call through a function pointer.
 const MOST_FUNCTIONS: usize = 64;
 
-/// The thread of a call, and the calls that lead to it, outermost first.
+/// The thread that executes a call, and the positions of the calls that lead to this call, outermost first.
 pub(super) type Path = (ThreadNumber, Vec<Span>);
 
-/// The functions that calls through pointers are assumed to call.
+/// The functions to which calls through pointers are assumed to go.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Targets {
     by_path: FxHashMap<Path, BTreeSet<u32>>,
-    /// The functions for all calls at one place in the text, whatever the path. They are assumed for paths through recursive calls, of which each
-    /// attempt would reach only one more.
+    /// The functions assumed for all calls at one position in the text. Used for paths through recursive calls, because each attempt would otherwise
+    /// reach only one more level of the recursion.
     by_text: FxHashMap<Span, BTreeSet<u32>>,
-    /// Whether every call is assumed to call all functions of its type whose address is taken.
+    /// Whether every call is assumed to go to any function of its type whose address is taken.
     any: bool,
 }
 
 impl Targets {
-    /// Assumes from now on that every call may call all functions of its type whose address is taken.
+    /// From now on assumes that every call may go to any function of its type whose address is taken.
     pub(super) fn give_up(&mut self) {
         self.any = true;
     }
@@ -50,19 +50,19 @@ impl Targets {
     }
 }
 
-/// A call through a pointer.
+/// A call through a pointer, as an attempt has elaborated it.
 #[derive(Debug)]
 pub(super) struct Dispatch {
     path: Path,
     span: Span,
-    /// The register with the pointer.
+    /// The register that holds the pointer.
     pointer: Register,
-    /// The functions that it was assumed to point to; `None` if the call was left out.
+    /// The functions to which the call was assumed to go; `None` if the call was left out.
     assumed: Option<BTreeSet<u32>>,
 }
 
-/// Adds to `targets` the functions that the pointers of these calls may point to according to the code of the program. Returns whether there were
-/// others than those assumed.
+/// Analyses the code of an attempt. If some call may go to a function that was not assumed for it, adds the functions found to `targets` and returns
+/// true.
 pub(super) fn found_more(
     targets: &mut Targets,
     dispatches: &[Dispatch],
@@ -91,22 +91,23 @@ pub(super) fn found_more(
     more
 }
 
-/// How the type of a function fits the type of the pointer through which it is called.
+/// Whether a function can be called through a pointer of another function type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fit {
     Same,
-    /// All values are passed in the same way, so that the call does what is expected, although it is undefined in C.
+    /// The types differ, which C leaves undefined, but all values are passed in the same way, so the call works as expected.
     Alike,
     Different,
 }
 
 impl Elaborator<'_> {
-    /// Whether calls were left out because nothing was known about their targets.
+    /// Whether calls were left out because no set of targets was assumed for them.
     pub(super) fn has_unseen_calls(&self) -> bool {
         self.dispatches.iter().any(|dispatch| dispatch.assumed.is_none())
     }
 
-    /// The targets for another attempt, after one that left out calls.
+    /// The targets of calls through pointers that the next attempt assumes: those assumed so far, and those found in the code of this attempt, which
+    /// has left out calls because their targets were unknown.
     pub(super) fn targets_so_far(mut self) -> Targets {
         let mut targets = std::mem::take(&mut self.premises.targets);
         let core = self.core();
@@ -114,7 +115,7 @@ impl Elaborator<'_> {
         targets
     }
 
-    /// A call through a function pointer.
+    /// Elaborates a call through a function pointer.
     pub(super) fn call_through(
         &mut self,
         pointer: &Expr,
@@ -156,8 +157,8 @@ impl Elaborator<'_> {
         Ok(self.outcome(result))
     }
 
-    /// The functions that a pointer may point to, which is a constant other than the address of a function or is held by a register. `None` if this
-    /// attempt has to leave the call out.
+    /// The functions to which `target` may point: a register, or a constant that is not the address of a function and so has no targets. `None` if
+    /// this attempt has to leave the call out.
     pub(super) fn targets(
         &mut self,
         target: &Operand,
@@ -198,7 +199,7 @@ impl Elaborator<'_> {
         Ok(Some(functions))
     }
 
-    /// Emits a case for each function that a pointer may point to. Anything else that it may be is no function.
+    /// Emits a branch for each function to which the pointer may point. Any other value of the pointer is an error of the program.
     pub(super) fn distinguish(
         &mut self,
         functions: &[FunctionId],
@@ -224,7 +225,7 @@ impl Elaborator<'_> {
         )
     }
 
-    /// Calls a function through a pointer of type `ty`.
+    /// Calls a function through a pointer to the function type `ty`, which may differ from the type of the function.
     fn call_as(
         &mut self,
         function: FunctionId,
@@ -264,7 +265,7 @@ impl Elaborator<'_> {
         })
     }
 
-    /// The path to a call at this place of the current function.
+    /// The path of a call at this position of the current function.
     pub(super) fn path(&self, span: Span) -> Path {
         let thread = self.thread();
         let at = |call: usize| self.calls.get(call).map(|call| call.at.text());
@@ -274,14 +275,14 @@ impl Elaborator<'_> {
         (thread, path)
     }
 
-    /// Whether some function is on the stack twice.
+    /// Whether some function has more than one frame on the stack.
     fn is_recursive(&self) -> bool {
         let mut seen = FxHashSet::default();
         !self.writer.frames.iter().all(|frame| seen.insert(frame.function))
     }
 }
 
-/// A value passed to a variable of this type, which may be another type of the same size.
+/// Converts a value to the type of the variable that receives it, which may be another type of the same size.
 fn converted(operand: Operand, ty: &Type) -> Operand {
     match ty.kind {
         TypeKind::Integer(arithmetic) => numbers::convert(arithmetic, operand),
@@ -289,7 +290,7 @@ fn converted(operand: Operand, ty: &Type) -> Operand {
     }
 }
 
-/// How the type of a function fits the type of a pointer to functions.
+/// Whether a function of type `function` can be called through a pointer to type `pointer`.
 fn fit(function: &FunctionType, pointer: &FunctionType) -> Fit {
     let result = alike(&function.result, &pointer.result);
     let parameters = match (&function.parameters, &pointer.parameters) {
@@ -308,7 +309,7 @@ fn worse(a: Fit, b: Fit) -> Fit {
     }
 }
 
-/// Whether values of two types are passed in the same way: as pointers, or as integers of the same size.
+/// Whether values of two types are passed in the same way: both are pointers, or integers of the same size.
 fn alike(a: &Type, b: &Type) -> Fit {
     match (&a.kind, &b.kind) {
         (one, other) if one == other => Fit::Same,

@@ -1,7 +1,7 @@
-//! Environments: the facts about registers, and about memory that only this thread can reach, at one program point.
+//! Environments: what is known, at one program point, about registers and about memory that only the current thread can reach.
 //!
-//! A missing fact means any value of the type. Where paths meet, facts are joined ([`Env::join`]); at the head of a loop, a range that has grown is
-//! widened immediately to all values of the type, so that elaboration reaches a fixpoint.
+//! Without a fact, a value is any value of its type. Where paths meet, facts are joined ([`Env::join`]). At the head of a loop, a range that differs
+//! between the paths is widened at once to all values of the type, so that elaboration reaches a fixpoint.
 
 use fencewright_c::typed::tree::Step;
 use fencewright_code::core::{Known, ObjectId, Register};
@@ -11,18 +11,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// The facts about one value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
-    /// The value, if it is a constant.
+    /// The value if it is a constant, or the undefined value; `None` if only the range is known.
     pub known: Option<Known>,
-    /// The range of its C values.
+    /// The range of the value, as a value of its C type.
     pub range: Range,
 }
 
 /// The facts about the parts of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
-    /// Scalar parts by path; `None` if the value is unknown.
+    /// Facts about scalar parts, by path. `None` means that the value is unknown.
     pub parts: FxHashMap<Vec<Step>, Option<Fact>>,
-    /// The value of all other parts, if known.
+    /// The value of each part that `parts` does not list; `None` if unknown.
     pub rest: Option<Known>,
 }
 
@@ -35,27 +35,27 @@ pub struct Env {
     pub objects: FxHashMap<ObjectId, Contents>,
     /// Local variables whose lifetime may have ended.
     pub gone: FxHashSet<ObjectId>,
-    /// Local variables that need no [`Take`](fencewright_code::core::ObjectEvent::Take), because there are no pointers to an earlier instance: either
-    /// the address was taken since control last reached the declaration, or control has reached the declaration only once.
+    /// Local variables for which [`Take`](fencewright_code::core::ObjectEvent::Take) need not be emitted again: either the address was taken since
+    /// control last reached the declaration, or control has reached the declaration only once, so that no pointer to an earlier instance exists.
     pub taken: FxHashSet<ObjectId>,
-    /// Whether this thread is in an atomic section.
+    /// Whether the current thread is in an atomic section.
     pub section: Section,
 }
 
 /// Whether a thread is in an atomic section.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Section {
-    /// It is outside atomic sections on all paths to this point.
+    /// On all paths to this point, the thread is outside atomic sections.
     #[default]
     Outside,
-    /// It is in an atomic section on all paths to this point.
+    /// On all paths to this point, the thread is in an atomic section.
     Inside,
-    /// It is in an atomic section on some paths to this point, but not on all.
+    /// The thread is in an atomic section on some paths to this point, but not on all.
     Unclear,
 }
 
 impl Env {
-    /// Joins the facts of another environment. With `widen`, a range that differs is dropped.
+    /// Keeps the facts that also hold in another environment. With `widen`, a range that differs becomes the range of the type.
     pub fn join(&mut self, other: &Env, widen: bool) {
         if self.section != other.section {
             self.section = Section::Unclear;
@@ -75,7 +75,7 @@ impl Env {
         self.taken.retain(|object| other.taken.contains(object));
     }
 
-    /// Drops facts about registers and objects that no longer exist: those with these or greater numbers.
+    /// Drops facts about registers and objects that no longer exist: those whose numbers are not less than the given ones.
     pub fn forget_from(&mut self, registers: usize, objects: usize) {
         self.registers.retain(|register, _| (register.0 as usize) < registers);
         self.objects.retain(|object, _| (object.0 as usize) < objects);
@@ -85,7 +85,7 @@ impl Env {
 }
 
 impl Env {
-    /// Drops the facts that some value is the address of an object or of a part of it.
+    /// Drops every fact that a value is the address of this object or of a part of it.
     pub fn forget_pointers(&mut self, object: ObjectId) {
         let points = |fact: &Fact| matches!(&fact.known, Some(Known::Address(other, _)) if *other == object);
         self.registers.retain(|_, fact| !points(fact));
@@ -103,7 +103,7 @@ impl Contents {
         Contents { parts: FxHashMap::default(), rest: Some(known) }
     }
 
-    /// The fact about a part; `None` if its value is unknown.
+    /// The fact about a part; `None` if the value of the part is unknown.
     pub fn part(&self, way: &[Step]) -> Option<Fact> {
         match self.parts.get(way) {
             Some(fact) => fact.clone(),
@@ -146,7 +146,7 @@ impl Fact {
     }
 }
 
-/// Joins another fact into a fact. Returns whether the result still restricts the value.
+/// Joins the fact `other` into `fact`. Returns whether the result still restricts the value.
 fn joined(fact: &mut Fact, other: &Fact, widen: bool) -> bool {
     if fact == other {
         return true;

@@ -10,11 +10,11 @@ use fencewright_program::Span;
 use super::calls::Outcome;
 use super::{Elaborator, Result};
 
-/// The value of an expression of type `void`.
+/// Stands for the value of an expression of type `void`.
 const NOTHING: i128 = 0;
 
 impl Elaborator<'_> {
-    /// Evaluates an expression; one of type `void` gives 0.
+    /// Evaluates an expression. The result for type `void` is 0.
     pub fn value(&mut self, expr: &Expr) -> Result<Operand> {
         self.deeper(expr.span, |this| this.value_inside(expr))
     }
@@ -100,7 +100,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Emits code as a block inside a statement.
+    /// Emits statements as a block.
     fn in_place(&mut self, code: Vec<super::Stmt>, span: Span) {
         if !code.is_empty() {
             let span = self.here(span);
@@ -147,7 +147,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The integer type of an expression.
+    /// The integer type `ty`; an error for any other type.
     pub fn arithmetic(&self, ty: &Type, span: Span) -> Result<Arithmetic> {
         match ty.kind {
             TypeKind::Integer(arithmetic) => Ok(arithmetic),
@@ -160,8 +160,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Evaluates two operands from left to right. Warns if one operand writes to memory that the other accesses, because C leaves their order
-    /// unspecified.
+    /// Evaluates two operands from left to right. Gives a warning if one operand writes shared memory and the other accesses shared memory, because C
+    /// leaves their order unspecified.
     pub(super) fn both_values(&mut self, a: &Expr, b: &Expr) -> Result<(Operand, Operand)> {
         let start = self.accesses;
         let first = self.value(a)?;
@@ -199,7 +199,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Unifies the targets of values that are compared or combined.
+    /// Unifies the nodes to which two compared or combined pointers point.
     fn same_pointers(&mut self, a: &Operand, b: &Operand, span: Span) -> Result<()> {
         match (a.points, b.points) {
             (Some(a), Some(b)) => self.unify(a, b, span),
@@ -207,7 +207,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Folds the comparison of two constant addresses; `None` if it is not decided.
+    /// The result of a comparison of two constants, at least one of which is an address; `None` if the result cannot be decided.
     fn known_comparison(&mut self, op: Operator, a: &Operand, b: &Operand) -> Option<bool> {
         let (a, b) = (known(&a.value)?, known(&b.value)?);
         let order = match (&a, &b) {
@@ -217,7 +217,7 @@ impl Elaborator<'_> {
             (Known::Address(one, way), Known::Address(other, further)) if one == other => {
                 self.offset(*one, way)?.cmp(&self.offset(*other, further)?)
             }
-            // The address one past the end of an array may be the address of another object, so the comparison is not decided.
+            // The address one past the end of an array may equal the address of another object, so the comparison is not decided.
             (Known::Address(one, way), Known::Address(other, further))
                 if self.is_end(*one, way) || self.is_end(*other, further) =>
             {
@@ -228,7 +228,7 @@ impl Elaborator<'_> {
             {
                 return None;
             }
-            // Whether string literals with the same contents are one object is unspecified.
+            // C leaves open whether equal string literals are one object.
             (Known::Address(one, _), Known::Address(other, _))
                 if [one, other]
                     .iter()
@@ -260,7 +260,7 @@ impl Elaborator<'_> {
         })
     }
 
-    /// Whether an address is one past the last element of an array, or a part of that nonexistent element.
+    /// Whether a path leads to the nonexistent element one past the end of an array, or into that element.
     fn is_end(&self, object: ObjectId, way: &[Step]) -> bool {
         (1..=way.len()).any(|length| self.ends_array(object, &way[..length]))
     }
@@ -277,7 +277,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The offset of a part in its object, in bytes; `None` if the type of the part is unknown.
+    /// The offset in bytes of a part in its object; `None` if the type of the part is unknown.
     fn offset(&self, object: ObjectId, way: &[Step]) -> Option<u64> {
         let mut offset = 0u64;
         for (n, step) in way.iter().enumerate() {
@@ -314,7 +314,7 @@ impl Elaborator<'_> {
         Ok(Operand::new(value, (i64::MIN.into(), i64::MAX.into())))
     }
 
-    /// An operand in a context that uses only its truth value: the address of an object or function becomes 1.
+    /// An operand of which only the truth value is used: the address of an object or a function becomes 1.
     fn decided(&self, operand: Operand) -> Operand {
         match known(&operand.value) {
             Some(Known::Address(..) | Known::Function(_)) => Operand::number(1),
@@ -386,7 +386,8 @@ impl Elaborator<'_> {
         self.either(condition, ty, span, |_| Ok(first), |this| this.value(b), choose)
     }
 
-    /// A conditional value: an expression if both alternatives have no side effects, otherwise a branch that assigns to a register.
+    /// A value chosen by a condition: a conditional expression if neither alternative emits statements, otherwise a branch that assigns to a
+    /// register.
     fn either(
         &mut self,
         condition: Operand,
@@ -456,7 +457,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// The target type of a pointer.
+/// The type to which a pointer type points; `void` if `ty` is no pointer type.
 pub(super) fn pointee(ty: &Type) -> Type {
     match &ty.kind {
         TypeKind::Pointer(to) => (**to).clone(),

@@ -1,4 +1,4 @@
-//! Constants, escape analysis of objects, and the premises that one attempt derives for the next.
+//! Facts as operands, escape analysis of objects, and the premises that one attempt derives for the next.
 
 use std::collections::BTreeSet;
 
@@ -9,14 +9,14 @@ use fencewright_code::numbers::{ADDRESSES, Operand, Range};
 use super::env::{Contents, Fact};
 use super::{Elaborator, Phase, Premises};
 
-/// The uses of a variable with static storage.
+/// How the program uses a variable with static storage.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Uses {
-    /// The threads that access it.
+    /// The threads that access the variable.
     threads: BTreeSet<ThreadNumber>,
-    /// Whether it is read.
+    /// Whether the variable is read.
     read: bool,
-    /// Whether its address is stored somewhere.
+    /// Whether the address of the variable is stored somewhere.
     kept: bool,
 }
 
@@ -25,7 +25,7 @@ pub(super) fn fact(operand: &Operand) -> Fact {
     Fact { known: known(&operand.value), range: operand.range }
 }
 
-/// Calls `object` for every object whose address is part of a value, and `register` for every register in the value.
+/// Calls `object` for every object whose address occurs in a value, and `register` once for every register in the value.
 pub(super) fn parts(value: &Value, object: &mut dyn FnMut(ObjectId), register: &mut dyn FnMut()) {
     match value {
         Value::Number(_) | Value::Function(_) => {}
@@ -46,7 +46,7 @@ pub(super) fn parts(value: &Value, object: &mut dyn FnMut(ObjectId), register: &
 }
 
 impl Elaborator<'_> {
-    /// A constant as an operand; `None` for the undefined value.
+    /// A constant as an operand; `None` for the undefined value, which must not be used.
     pub(super) fn known_operand(&mut self, known: &Known, range: Range) -> Option<Operand> {
         Some(match known {
             Known::Number(_) if range.0 == range.1 => Operand::number(range.0),
@@ -63,7 +63,7 @@ impl Elaborator<'_> {
         })
     }
 
-    /// Whether only this thread can reach an object.
+    /// Whether only the current thread can reach an object.
     pub(super) fn is_private(&self, object: ObjectId) -> bool {
         if self.phase == Phase::Alone {
             return true;
@@ -77,7 +77,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Whether an object is never read, so that writes to it are dead.
+    /// Whether the premises say that an object is never read, so that writes to it are dead.
     pub(super) fn is_unread(&self, object: ObjectId) -> bool {
         self.is_in(&self.premises.unread, object)
     }
@@ -86,7 +86,7 @@ impl Elaborator<'_> {
         self.global_of(object).is_some_and(|global| globals.contains(&global))
     }
 
-    /// The variable with static storage that an object represents, if all threads share that variable.
+    /// The variable with static storage that an object represents; `None` for other objects and for thread-local variables.
     pub(super) fn global_of(&self, object: ObjectId) -> Option<GlobalId> {
         self.reach[object.0 as usize].global
     }
@@ -126,15 +126,15 @@ impl Elaborator<'_> {
         while let Some(object) = found.pop() {
             let reach = &mut self.reach[object.0 as usize];
             let before = std::mem::replace(&mut reach.shared, true);
-            // Other threads may now change the contents of the object, so they are no longer known. The objects to which it points escape as well.
+            // Other threads may now write to the object, so its contents become unknown. All objects to which it points escape as well.
             let contents = self.writer.env.objects.remove(&object);
             if self.phase == Phase::Creating
                 && let Some(contents) = &contents
             {
                 self.keep_contents(object, contents);
             }
-            // The values in an object that was shared before escaped when they were written. (The contents of such an object can be known only in an
-            // attempt that will be discarded.)
+            // If the object was already shared, the values in it escaped when they were written. (The contents of a shared object are known only in
+            // an attempt that will be discarded.)
             if before && contents.is_none() {
                 continue;
             }
@@ -158,14 +158,14 @@ impl Elaborator<'_> {
         objects.filter(|(_, reach)| reach.pointed && !reach.shared).map(|(n, _)| ObjectId(n as u32)).collect()
     }
 
-    /// A write through an unknown pointer: drops the facts about all objects that it may point to.
+    /// After a write through an unknown pointer, drops the facts about all objects to which the pointer may point.
     pub(super) fn forget_pointed(&mut self) {
         for object in self.pointed_objects() {
             self.writer.env.objects.remove(&object);
         }
     }
 
-    /// Premises for another attempt; `None` if the current premises hold and no better ones are known.
+    /// The premises for another attempt; `None` if the current premises hold and this attempt gives no reason to change them.
     pub(super) fn learned(&self) -> Option<Premises> {
         let threads = self.shared.dynamic.then_some(self.instances.len() as u64);
         if threads != self.premises.threads {
@@ -185,14 +185,14 @@ impl Elaborator<'_> {
         if self.descendants && !self.premises.descendants {
             return Some(Premises { descendants: true, ..self.premises.clone() });
         }
-        // `main` wrote to objects that escaped later, and these writes may still have been in its buffer when its execution ended. So the next
-        // attempt ends the execution of `main` earlier.
+        // Some objects that `main` wrote at translation time escaped later. The writes may still have been in the buffer of `main` when its execution
+        // ended, so the next attempt ends the execution earlier.
         if self.unwritten.iter().any(|object| self.reach[object.0 as usize].shared) {
             let written_from = Some(self.premises.written_from.unwrap_or(usize::MAX).min(self.ran_with));
             return Some(Premises { written_from, ..self.premises.clone() });
         }
         let written_from = self.premises.written_from;
-        // Checks the assumptions about variables.
+        // Checks the assumptions of this attempt about variables.
         let fits = |global: &GlobalId, check: &dyn Fn(&Uses) -> bool| self.uses.get(global).is_none_or(check);
         let only_main =
             |uses: &Uses| !uses.kept && uses.threads.iter().all(|thread| *thread == ThreadNumber(0));

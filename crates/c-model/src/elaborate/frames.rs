@@ -1,4 +1,4 @@
-//! Stack frames of inlined functions: variables, labels, and targets of jumps.
+//! Stack frames of inlined functions: their variables, labels, and jump targets.
 
 use std::rc::Rc;
 
@@ -26,36 +26,36 @@ pub(super) enum Slot {
 pub(super) struct Frame {
     pub function: FunctionId,
     pub call: CallId,
-    /// The current statement.
+    /// The statement being elaborated.
     pub at: Span,
     pub slots: Vec<Option<Slot>>,
     pub labels: FxHashMap<LabelId, Join>,
-    /// The labels visited so far, reachable or not.
+    /// The labels that have been reached in the text so far, even where the code is unreachable.
     pub placed: FxHashSet<LabelId>,
-    /// The target of `return`.
+    /// The label to which `return` jumps.
     pub exit: Join,
-    /// The place for the return value; `None` if the function returns `void`.
+    /// The place that receives the return value; `None` if the function returns `void`.
     pub result: Option<Target>,
     pub contexts: Vec<Context>,
-    /// The declared variables of the open blocks; the first entry has the parameters and the variables of the outermost block.
+    /// For each open block, the variables declared so far; the first entry has the parameters and the variables of the outermost block.
     pub scopes: Vec<Vec<LocalId>>,
-    /// The arrays of open blocks whose lengths are not constants, each with the number of blocks around its declaration.
+    /// The live arrays whose lengths are not constants, each with the number of blocks that are open at its declaration.
     pub arrays: Vec<(usize, ObjectId)>,
     /// For each open block, the variables whose declarations control may jump over.
     pub passed: Vec<Vec<LocalId>>,
-    /// The variables of the blocks around each label.
+    /// For each label, the variables of the blocks that contain it.
     pub around: FxHashMap<LabelId, Vec<LocalId>>,
-    /// For each visited label to which statements after the current one jump back: the number of the last such statement.
+    /// For each label reached so far to which a later statement jumps back: the number of the last such statement.
     pub repeated: Vec<usize>,
     pub level: usize,
-    /// Numbers of enclosing branches and of enclosing loops, in all functions, at the call.
+    /// The numbers of branches and of loops, in all functions, that enclose the call.
     pub branches: usize,
     pub loops: usize,
-    /// Number of nested calls of the function, this one included, that depend on unknown conditions; at least 1.
+    /// The number of nested calls of this function that depend on unknown conditions, including this call; the outermost call counts as 1.
     pub unknown_depth: usize,
 }
 
-/// A loop or `switch`, which `break` or `continue` can leave.
+/// An enclosing loop or `switch`, which is the target of `break` or `continue`.
 #[derive(Debug)]
 pub(super) struct Context {
     pub leave: Jump,
@@ -63,7 +63,7 @@ pub(super) struct Context {
     pub next: Option<Jump>,
     /// The cases of a `switch`; `None` for a loop.
     pub cases: Option<super::switches::Cases>,
-    /// Number of blocks open at the statement.
+    /// The number of blocks that are open where the loop or `switch` begins.
     pub scopes: usize,
 }
 
@@ -71,13 +71,13 @@ pub(super) struct Context {
 #[derive(Debug)]
 pub(super) struct Jump {
     pub how: How,
-    /// The join of the facts at the jumps so far; `None` if there were none.
+    /// The join of the facts at the jumps so far; `None` if there was no jump.
     pub env: Option<Env>,
-    /// The nesting level of the function, loop or `switch` at whose end the jump lands.
+    /// The nesting level (of functions, loops and `switch`es) whose end is the target of the jump.
     pub level: usize,
 }
 
-/// The statement that represents a jump.
+/// The statement of core code that performs a jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     Break,
@@ -96,7 +96,7 @@ impl Elaborator<'_> {
         self.writer.frames.last_mut().expect("code is in functions")
     }
 
-    /// Runs `work` in the frame of a function; the frame is popped even if the work fails.
+    /// Pushes a frame for a function and runs `work`. The frame is popped even if `work` fails.
     pub(super) fn in_function<T>(
         &mut self,
         function: FunctionId,
@@ -112,7 +112,7 @@ impl Elaborator<'_> {
         done
     }
 
-    /// Runs `work` inside a loop or `switch`; returns the context with the facts at its jumps.
+    /// Runs `work` inside a loop or `switch`. Returns its context, which then contains the facts at the jumps that leave it.
     pub(super) fn in_context(
         &mut self,
         context: Context,
@@ -147,7 +147,7 @@ impl Elaborator<'_> {
         slot
     }
 
-    /// Declares a local variable, undefined or with an initial value.
+    /// Begins the lifetime of a local variable at its declaration, with or without an initial value.
     pub(super) fn declare(&mut self, local: LocalId, initial: Option<&Initial>, span: Span) -> Result<()> {
         self.begin(local, span);
         self.frame().scopes.last_mut().expect("functions have a block").push(local);

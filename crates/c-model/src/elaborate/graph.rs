@@ -1,4 +1,4 @@
-//! Syntactic facts about functions: which create or join threads, which have their address taken, and the targets of their jumps.
+//! Syntactic facts about functions: which functions create or join threads, whose address is taken, and which labels are targets of jumps.
 
 use fencewright_c::typed::tree::{
     AssemblyInput, Block, Callee, Expr, ExprKind, FunctionId, GlobalId, Initial, LabelId, Place, PlaceKind,
@@ -14,13 +14,13 @@ pub(super) struct Graph {
     /// Functions whose address is taken.
     kept: Vec<FunctionId>,
     targets: FxHashSet<(FunctionId, LabelId)>,
-    /// Targets of backward jumps, with the number of the last statement that jumps there.
+    /// Targets of backward jumps, each with the number of the last statement that jumps to it.
     backward: FxHashMap<(FunctionId, LabelId), usize>,
-    /// Statement numbers in source order, for functions with backward jumps.
+    /// For functions with backward jumps, the statements numbered in source order.
     order: FxHashMap<*const Statement, usize>,
-    /// Whether the program sets the type of some mutex to recursive or error-checking.
+    /// Whether the program sets the type of a mutex to recursive or error-checking.
     pub(super) typed_mutexes: bool,
-    /// Whether the program sets the detached attribute of threads.
+    /// Whether the program uses thread attributes to create detached threads.
     pub(super) detached_by_attributes: bool,
     /// Variables with static storage that are written or whose address is taken.
     changed: FxHashSet<GlobalId>,
@@ -29,7 +29,7 @@ pub(super) struct Graph {
 const CREATE: [&str; 2] = ["pthread_create", "thrd_create"];
 const JOIN: [&str; 2] = ["pthread_join", "thrd_join"];
 
-/// Facts about one piece of code, without the functions it calls.
+/// Facts about one function body or loop, without the functions that it calls.
 #[derive(Debug, Default)]
 struct Text {
     creates: bool,
@@ -65,7 +65,7 @@ impl Graph {
                         StatementKind::Assembly(assembly) => {
                             let outputs = assembly.outputs.iter().map(|(_, place)| place);
                             let inputs = assembly.inputs.iter().filter_map(|(_, input)| match input {
-                                // Assembly that clobbers memory may write its inputs in memory.
+                                // `asm` that clobbers memory may write to its memory inputs.
                                 AssemblyInput::Memory(place) => Some(place),
                                 AssemblyInput::Value(_) => None,
                             });
@@ -134,7 +134,7 @@ impl Graph {
         text
     }
 
-    /// Whether a loop with these parts creates threads, and whether it joins threads.
+    /// Whether a loop with these parts creates threads, and whether it joins threads, directly or in called functions.
     pub(super) fn of_loop(
         &self,
         unit: &Unit,
@@ -149,7 +149,7 @@ impl Graph {
         (text.creates || self.any(&text, &self.creates), text.waits || self.any(&text, &self.waits))
     }
 
-    /// Whether anything jumps to a label.
+    /// Whether a statement jumps to a label.
     pub(super) fn is_target(&self, function: FunctionId, label: LabelId) -> bool {
         self.targets.contains(&(function, label))
     }
@@ -159,17 +159,17 @@ impl Graph {
         self.targets.iter().any(|(other, _)| *other == function)
     }
 
-    /// The number of the last statement that jumps back to a label, if there is one.
+    /// The number of the last statement that jumps backwards to a label; `None` if no statement does.
     pub(super) fn repeated_until(&self, function: FunctionId, label: LabelId) -> Option<usize> {
         self.backward.get(&(function, label)).copied()
     }
 
-    /// The number of a statement; `None` if its function has no backward jumps.
+    /// The number of a statement in source order; `None` if its function has no backward jumps.
     pub(super) fn number(&self, statement: &Statement) -> Option<usize> {
         self.order.get(&std::ptr::from_ref(statement)).copied()
     }
 
-    /// Whether a variable always holds its initial value.
+    /// Whether a variable is never written and its address is never taken, so that it keeps its initial value.
     pub(super) fn is_constant(&self, global: GlobalId) -> bool {
         !self.changed.contains(&global)
     }
@@ -192,7 +192,7 @@ fn calls(expr: &Expr, names: &[&str]) -> bool {
     matches!(&expr.kind, ExprKind::Call(Callee::Builtin(name), _) if names.contains(&&**name))
 }
 
-/// The variable with static storage that an expression writes, or whose address it takes, if any.
+/// The variable with static storage that an expression writes or whose address it takes.
 fn changed(expr: &Expr) -> Option<GlobalId> {
     match &expr.kind {
         ExprKind::Assign(place, _) | ExprKind::Modify { place, .. } | ExprKind::Address(place) => root(place),
@@ -201,7 +201,7 @@ fn changed(expr: &Expr) -> Option<GlobalId> {
     }
 }
 
-/// The variable with static storage that a place is part of, if any.
+/// The variable with static storage that contains a place.
 fn root(place: &Place) -> Option<GlobalId> {
     match &place.kind {
         PlaceKind::Global(global) => Some(*global),

@@ -1,4 +1,4 @@
-//! Joins of control flow: labels, ends of functions, branches.
+//! Joins of control flow: labels, ends of functions, and branches.
 
 use std::collections::BTreeSet;
 
@@ -11,17 +11,17 @@ use super::env::{Env, Fact};
 use super::frames::{How, Jump, Slot};
 use super::{Elaborator, Result};
 
-/// A label, and the facts at the jumps to it.
+/// A label, with the join of the facts at the jumps to it.
 #[derive(Debug)]
 pub(super) struct Join {
     pub label: Label,
-    /// The join of the facts at all jumps so far; `None` if there were none.
+    /// The join of the facts at the jumps seen so far; `None` if there was no jump.
     pub env: Option<Env>,
-    /// The facts assumed when the code after the label was elaborated; `None` if it has not been elaborated yet.
+    /// The facts assumed when the code after the label was elaborated; `None` if that has not happened yet.
     pub supposed: Option<Env>,
 }
 
-/// A snapshot of the elaborator, to undo an attempt.
+/// A snapshot of the elaborator, to which a discarded attempt is rolled back.
 #[derive(Clone, Debug)]
 pub(super) struct Mark {
     registers: usize,
@@ -40,13 +40,13 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    /// Drops facts about registers and objects created during the attempt.
+    /// Drops facts about registers and objects that were created after the snapshot.
     pub(super) fn forget_later(&self, env: &mut Env) {
         env.forget_from(self.registers, self.objects);
     }
 }
 
-/// Joins facts into an optional environment.
+/// Joins facts into an environment; `None` stands for an unreachable point.
 pub(super) fn merge(into: &mut Option<Env>, env: &Env) {
     match into {
         Some(known) => known.join(env, false),
@@ -59,16 +59,15 @@ impl Elaborator<'_> {
         Join { label: self.label(), env: None, supposed: None }
     }
 
-    /// Records a conditional jump to the end of the function, loop or `switch` at this nesting level; the code between here and that end may be
-    /// skipped.
+    /// Records a conditional jump to the end of the function, loop or `switch` at this nesting level. The code up to that end then runs only if the
+    /// jump is not taken.
     pub(super) fn divert(&mut self, level: usize) {
         if self.writer.branches > 0 && self.writer.reachable {
             self.writer.pending.insert(level);
         }
     }
 
-    /// Runs `work` for a function, loop or `switch`, one nesting level deeper. Afterwards all pending jumps to the end of this function, loop or
-    /// `switch` have landed.
+    /// Runs `work` for a function, loop or `switch`, one nesting level deeper. At its end, the conditional jumps to this end are no longer pending.
     pub(super) fn nested<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.writer.level += 1;
         let result = work(self);
@@ -78,7 +77,7 @@ impl Elaborator<'_> {
         result
     }
 
-    /// Runs `work` inside a branch, which may be skipped.
+    /// Runs `work` for code that may be skipped, such as a branch.
     pub(super) fn in_branch<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.writer.branches += 1;
         let done = work(self);
@@ -86,14 +85,14 @@ impl Elaborator<'_> {
         done
     }
 
-    /// Joins the current facts into those at a jump target.
+    /// Joins the current facts into the facts at a jump target.
     pub(super) fn note(&mut self, into: &mut Option<Env>) {
         if self.writer.reachable {
             merge(into, &self.writer.env);
         }
     }
 
-    /// Continues at a label, which control reaches by falling through or by jumps.
+    /// Continues after a label that control reaches by falling through or by jumps.
     pub(super) fn arrive(&mut self, join: &mut Join, span: Span) {
         self.note(&mut join.env);
         let Some(env) = join.env.clone() else { return };
@@ -105,7 +104,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Emits a jump.
+    /// Emits a jump, and records the current facts at its target.
     pub(super) fn leave(&mut self, jump: &mut Jump, span: Span) {
         if !self.writer.reachable {
             return;
@@ -140,8 +139,9 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Undoes an attempt: removes the registers, objects, calls and threads created since the snapshot, and restores the facts from then.
-    /// Unification, warnings and recorded uses remain. Label numbers are not reused, because a function keeps the numbers of its labels.
+    /// Undoes an attempt: removes the registers, objects, calls and threads created since the snapshot, and restores the facts of the snapshot.
+    /// Unification, warnings and recorded uses remain. Label numbers are not reused, because functions keep the numbers of their labels from attempt
+    /// to attempt.
     pub(super) fn back_to(&mut self, mark: &Mark) {
         self.uncreate(&mark.detached, &mark.sites, mark.objects);
         self.writer.registers.truncate(mark.registers);
@@ -157,7 +157,7 @@ impl Elaborator<'_> {
         self.writer.pending.clone_from(&mark.pending);
         self.writer.joined.clone_from(&mark.joined);
         self.writer.level = mark.level;
-        // If the execution at translation time ended after the snapshot, its end is undone as well.
+        // If the execution at translation time ended after the snapshot, it is resumed.
         self.phase = mark.phase;
         let (registers, objects) = (mark.registers, mark.objects);
         // Facts at labels must not refer to removed registers and objects.
@@ -211,19 +211,20 @@ impl Elaborator<'_> {
             self.writer.reachable = true;
             self.emit(StmtKind::If(condition.value, then, otherwise), span);
         }
-        // Control may enter a branch at a label even if the branch is not taken, so each branch determines on its own whether control leaves it.
+        // Control may enter a branch by a jump to a label even if the condition excludes the branch. So whether control reaches the end of a branch
+        // follows from its code, not from the condition.
         self.writer.reachable = comes || also;
         Ok(())
     }
 
-    /// Refines the ranges of registers by a condition.
+    /// Narrows the ranges of registers to the values for which a condition has the truth value `holds`.
     pub(super) fn refine(&mut self, condition: &Operand, holds: bool) {
         let mut facts = Vec::new();
         implied(&condition.value, holds, &mut |register, range| facts.push((register, range)));
         for (register, range) in facts {
             let old = self.register_value(register);
             let within = (old.range.0.max(range.0), old.range.1.min(range.1));
-            // A 64-bit unsigned value from 2^63 on is represented by a negative number, so the range of the number is not the range of the value.
+            // Core code represents a 64-bit unsigned value from 2^63 on by a negative number, so a range for the number is not a range for the value.
             if within.0 > within.1 || old.range.1 > i64::MAX.into() {
                 continue;
             }

@@ -1,11 +1,11 @@
-//! Lifetimes of local variables: from where control enters their block to where it leaves it.
+//! Lifetimes of local variables: from the point where control enters the block to the point where control leaves it.
 //!
-//! A variable becomes undefined whenever control reaches its declaration. If it is a register, it is assigned the undefined value
-//! ([`ObjectEvent::Undefined`]); dead assignments of this kind are removed later. If it is in memory, [`ObjectEvent::Begin`] marks the declaration,
-//! and [`ObjectEvent::End`] the end of the lifetime if pointers to the variable may still exist then. After `End` all these pointers are dangling,
-//! until the address is taken again ([`ObjectEvent::Take`]): pointers from before refer to an earlier instance. [`ObjectEvent::Follow`] marks
-//! accesses to a local variable of another thread, or to one whose lifetime may have ended; for accesses through unknown pointers, layout adds the
-//! check.
+//! Whenever control reaches its declaration, a variable becomes undefined. A register is then assigned the undefined value
+//! ([`ObjectEvent::Undefined`]); dead assignments of this kind are removed later. For a variable in memory, [`ObjectEvent::Begin`] marks the
+//! declaration, and [`ObjectEvent::End`] marks the end of the lifetime if pointers to the variable may still exist. After `End`, all these pointers
+//! are dangling; pointers obtained when the address is taken again ([`ObjectEvent::Take`]) refer to the new instance and are valid.
+//! [`ObjectEvent::Follow`] marks accesses to a local variable of another thread or to one whose lifetime may have ended. For accesses through unknown
+//! pointers, layout adds the check.
 
 use fencewright_c::typed::tree::{Function, LabelId, LocalId, Statement, StatementKind};
 use fencewright_code::core::{Base, Known, Location, ObjectEvent, ObjectId, Origin, StmtKind, ThreadNumber};
@@ -19,8 +19,8 @@ use super::statements::has_entry;
 use super::{Elaborator, Result};
 
 impl Elaborator<'_> {
-    /// Begins the lifetime of a variable of the current function at its declaration, which control may have reached before: the variable becomes
-    /// undefined.
+    /// Begins the lifetime of a local variable of the current function: the variable becomes undefined. If control may have reached the declaration
+    /// before, the event is emitted.
     pub(super) fn begin(&mut self, local: LocalId, span: Span) {
         let again = self.repeated() || self.frame().slots[local.index()].is_some();
         let written = again && !self.executing();
@@ -47,7 +47,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Runs `work` inside a block. At the end of the block the lifetimes of its variables end, including those in `passed`, whose declarations
+    /// Runs `work` inside a block, and ends the lifetimes of the block's variables at its end, including those of `passed`, whose declarations
     /// control may jump over.
     pub(super) fn scope<T>(
         &mut self,
@@ -69,7 +69,7 @@ impl Elaborator<'_> {
         done
     }
 
-    /// Ends the lifetimes of the variables in the blocks that control leaves: the open blocks of the current function from this depth on.
+    /// Ends the lifetimes of the variables of the blocks that control leaves: all open blocks of the current function from index `depth` on.
     pub(super) fn end_scopes(&mut self, depth: usize, span: Span) {
         let Frame { scopes, passed, .. } = self.frame();
         let mut locals: Vec<LocalId> =
@@ -82,7 +82,7 @@ impl Elaborator<'_> {
         inner.for_each(|(_, array)| self.end_object(array, span));
     }
 
-    /// Ends the lifetimes of all variables of the current thread, which ends here. The variables of `main` live until the program ends.
+    /// Ends the lifetimes of all variables of the current thread at its end. The variables of `main` live until the program ends.
     pub(super) fn end_frames(&mut self, span: Span) {
         if self.thread().0 == 0 {
             return;
@@ -112,12 +112,12 @@ impl Elaborator<'_> {
         }
         let reach = self.reach[object.0 as usize];
         if !self.executing() {
-            // The address of the variable was never stored, so it is only accessed by name and needs no check.
+            // The address of the variable was never stored, so all accesses use its name and need no check.
             if !(reach.pointed || reach.shared) {
                 return;
             }
             self.emit(StmtKind::Special(ObjectEvent::End(object)), span);
-            // Pointers to the variable become unknown, so that accesses through them are checked.
+            // Pointers to the variable become unknown, so that accesses through these pointers are checked.
             self.writer.env.forget_pointers(object);
         }
         self.writer.env.taken.remove(&object);
@@ -125,7 +125,7 @@ impl Elaborator<'_> {
         self.writer.env.objects.remove(&object);
     }
 
-    /// The variables whose lifetime has ended while pointers to them may exist.
+    /// The variables whose lifetimes have ended, but to which pointers may still exist.
     pub(super) fn left_behind(&self) -> impl Iterator<Item = ObjectId> {
         let reach = &self.reach;
         let kept =
@@ -137,7 +137,7 @@ impl Elaborator<'_> {
     pub(super) fn may_replace(&self, old: ObjectId, new: ObjectId) -> bool {
         match (self.objects[old.0 as usize].origin, self.objects[new.0 as usize].origin) {
             (Origin::Local(one), Origin::Local(other)) if one == other => self.writer.env.gone.contains(&old),
-            // An over-approximation: layout also takes into account when threads are created and end.
+            // An over-approximation: layout later also considers when threads are created and when they end.
             (Origin::Local(one), Origin::Local(_)) => one != ThreadNumber(0),
             (Origin::Local(one), new) => one != ThreadNumber(0) && reuse::is_later(new),
             (Origin::Heap { .. }, Origin::Local(other)) => other != ThreadNumber(0),
@@ -146,14 +146,14 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Emits, at the start of the program, the ends of those lifetimes that ended during the execution at translation time.
+    /// Emits, at the point where code starts, `End` for each lifetime that ended during the execution at translation time.
     pub(super) fn end_before(&mut self, span: Span) {
         let mut gone: Vec<ObjectId> = self.left_behind().collect();
         gone.sort();
         gone.into_iter().for_each(|object| self.emit(StmtKind::Special(ObjectEvent::End(object)), span));
     }
 
-    /// A jump to a label ends the lifetimes of variables in blocks that it leaves, and begins those in blocks that it enters.
+    /// Prepares a jump to a label: ends the lifetimes of variables in blocks that the jump leaves, and begins those in blocks that it enters.
     pub(super) fn jump_to(&mut self, label: LabelId, span: Span) {
         if !self.writer.reachable {
             return;
@@ -168,7 +168,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Begins the lifetimes of the variables declared in the body of a `switch`, because a jump to a case may skip their declarations.
+    /// Begins the lifetimes of the variables that the body of a `switch` declares, because a jump to a case may skip their declarations.
     pub(super) fn begin_in(&mut self, body: &Statement, span: Span) {
         let StatementKind::Block(block) = &body.kind else { return };
         if self.writer.reachable {
@@ -195,7 +195,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// The variables whose declarations control may jump over: those of a block that contains labels or cases.
+/// The variables whose declarations control may jump over: all variables of a block if the block contains labels or cases.
 pub(super) fn passed<'s>(
     declarations: &[Statement],
     mut inside: impl Iterator<Item = &'s Statement>,
@@ -203,7 +203,7 @@ pub(super) fn passed<'s>(
     if inside.any(has_entry) { declared(declarations) } else { Vec::new() }
 }
 
-/// The variables that a block declares directly.
+/// The variables that a block declares itself, not in inner blocks.
 pub(super) fn declared(statements: &[Statement]) -> Vec<LocalId> {
     let mut locals = Vec::new();
     for mut statement in statements {
@@ -220,7 +220,7 @@ pub(super) fn declared(statements: &[Statement]) -> Vec<LocalId> {
     locals
 }
 
-/// For each label of a function, the variables of the enclosing blocks, except the outermost one.
+/// For each label of a function, the variables of the blocks that contain the label, except the outermost block.
 pub(super) fn around_labels(function: &Function) -> FxHashMap<LabelId, Vec<LocalId>> {
     let mut found = FxHashMap::default();
     function.body.statements.iter().for_each(|statement| around(statement, &mut Vec::new(), &mut found));

@@ -1,4 +1,5 @@
-//! Loops. A loop is unrolled if it creates threads, or joins threads whose numbers have to be known; any other loop is kept as a loop.
+//! Loops. A loop that creates threads is unrolled, and so is a loop that joins threads if the numbers of these threads must be known. Other loops are
+//! kept.
 
 use fencewright_c::typed::tree::{Expr, Statement};
 use fencewright_code::core::{StmtKind, Value};
@@ -12,9 +13,9 @@ use super::lifetimes::passed;
 use super::statements::has_entry;
 use super::{Elaborator, Phase, Result};
 
-/// Maximum number of unrolled iterations of a loop that creates threads and whose condition is unknown.
+/// Maximum number of unrolled iterations with an unknown condition, in a loop that creates threads.
 const MOST_ROUNDS: usize = 16;
-/// Maximum number of unrolled iterations of a loop that creates threads and whose condition is known in each iteration.
+/// Maximum number of unrolled iterations of a loop that creates threads, including those whose condition is known.
 const MOST_KNOWN_ROUNDS: usize = 10_000;
 /// Maximum number of unrolled iterations of a loop that only joins threads.
 const MOST_WAITS: usize = 64;
@@ -22,7 +23,7 @@ const MOST_WAITS: usize = 64;
 /// The parts of a loop.
 #[derive(Clone, Copy)]
 struct Parts<'a> {
-    /// Whether the condition is evaluated before the first iteration.
+    /// Whether the condition is also evaluated before the first iteration: false for `do`.
     first: bool,
     condition: Option<&'a Expr>,
     step: Option<&'a Expr>,
@@ -63,7 +64,7 @@ impl Elaborator<'_> {
         let (creates, waits) = self.graph.of_loop(self.unit, function, parts.body, &others);
         let entered = parts.first && !self.writer.reachable && has_entry(parts.body);
         if entered && (self.phase == Phase::Alone || creates) {
-            // The execution at translation time cannot follow a jump into a loop, so the next attempt does without execution.
+            // The execution at translation time cannot follow a jump into a loop, so the next attempt emits code from the start.
             self.refuted |= self.phase == Phase::Alone;
             return self.error(
                 parts.span,
@@ -91,7 +92,7 @@ impl Elaborator<'_> {
         self.kept_loop(parts)
     }
 
-    /// Unrolls a loop. Without `forced`, returns `false` unless the number of iterations is known.
+    /// Unrolls a loop. Unless `forced`, gives up and returns false if a condition is unknown or the loop has too many iterations.
     fn unrolled(&mut self, parts: Parts<'_>, forced: bool) -> Result<bool> {
         let exit = self.label();
         let mut leave = Jump::new(How::Goto(exit), self.writer.level);
@@ -129,7 +130,7 @@ impl Elaborator<'_> {
         Ok(true)
     }
 
-    /// Evaluates the condition before an unrolled iteration. Returns whether control may enter the iteration.
+    /// Evaluates the condition of the next unrolled iteration. Returns whether control may enter the iteration.
     fn goes_on(&mut self, parts: Parts<'_>, leave: &mut Jump, unknown: &mut usize) -> Result<bool> {
         let Some(condition) = parts.condition else { return Ok(self.writer.reachable) };
         if !self.writer.reachable {
@@ -143,7 +144,7 @@ impl Elaborator<'_> {
         Ok(self.writer.reachable)
     }
 
-    /// Leaves a loop if the value is zero.
+    /// Emits a jump out of the loop, taken if the value is zero.
     fn leave_unless(&mut self, value: Operand, leave: &mut Jump, span: Span) -> Result<()> {
         let out = |this: &mut Self| {
             this.leave(leave, span);
@@ -160,7 +161,7 @@ impl Elaborator<'_> {
         Ok((context.leave, context.next.expect("loops have it")))
     }
 
-    /// Emits the label of a `goto` at its target, where control continues.
+    /// Emits the label that is the target of a jump, if the jump occurs; the code after the loop or iteration continues there.
     pub(super) fn land(&mut self, jump: Jump, span: Span) {
         let How::Goto(label) = jump.how else { return };
         if jump.env.is_none() {
@@ -170,13 +171,13 @@ impl Elaborator<'_> {
         self.arrive(&mut join, span);
     }
 
-    /// Elaborates a loop as a loop. Elaborates the body again and again until the facts at the head are a fixpoint.
+    /// Elaborates a loop as a loop of core code: elaborates the body repeatedly, until the facts at the head of the loop are a fixpoint.
     fn kept_loop(&mut self, parts: Parts<'_>) -> Result<()> {
         if !self.writer.reachable {
             if !has_entry(parts.body) {
                 return Ok(());
             }
-            // Control enters the loop only by a jump. The facts at that jump are unknown here, so no facts are assumed.
+            // Control enters the loop only by a jump from elsewhere. The facts at that jump are unknown here, so none are assumed.
             self.writer.reachable = true;
             self.writer.env = Env::default();
         }
@@ -209,7 +210,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Runs `work` inside a loop: code that may be executed any number of times.
+    /// Runs `work` for code that may be executed any number of times.
     fn in_loop<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.writer.loops += 1;
         let done = self.in_branch(work);
@@ -217,7 +218,7 @@ impl Elaborator<'_> {
         done
     }
 
-    /// Elaborates an arbitrary iteration. Returns the facts at the start of the next iteration, and the facts where control leaves the loop.
+    /// Elaborates one iteration, under facts that hold in all iterations. Returns the facts at its end, and the facts where control leaves the loop.
     fn rounds(&mut self, parts: Parts<'_>) -> Result<(Option<Env>, Option<Env>)> {
         let mut leave = Jump::new(How::Break, self.writer.level);
         if parts.first {
@@ -245,7 +246,7 @@ impl Elaborator<'_> {
         Ok((back, leave.env))
     }
 
-    /// Leaves the loop unless the condition holds.
+    /// Emits a jump out of the loop, taken if the condition is zero.
     fn test(&mut self, parts: Parts<'_>, leave: &mut Jump) -> Result<()> {
         let Some(condition) = parts.condition else { return Ok(()) };
         if !self.writer.reachable {

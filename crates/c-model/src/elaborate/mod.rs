@@ -1,10 +1,10 @@
 //! From the typed tree to core code: an online partial evaluator.
 //!
-//! Elaboration starts at `main` and follows control flow. Calls are inlined, and known values (numbers, addresses, functions: `env`) replace the
+//! Elaboration starts at `main` and follows control flow. Calls are inlined, and known values (numbers, addresses, functions: see `env`) replace the
 //! expressions that compute them, so that `lock(&l)` accesses `l` itself. Every created thread is elaborated in the same way (`threads`). As long as
 //! `main` runs alone and all values are known, `main` is executed at translation time, and the resulting contents of memory become the initial state
-//! of the program (`Phase`). If this execution fails, elaboration starts over without it. A loop is elaborated again and again, until the facts at
-//! its head are a fixpoint (`loops`); only the code of the last attempt is kept.
+//! of the program (`Phase`). If this execution fails, elaboration starts over without it. A loop is elaborated repeatedly until the facts at its head
+//! are a fixpoint (`loops`); only the code of the last elaboration is kept.
 
 mod aggregates;
 mod assign;
@@ -45,40 +45,40 @@ pub use objects::{Spot, Target};
 use rustc_hash::FxHashMap;
 use writer::{RegisterState, Writer};
 
-/// A result of elaboration. The error is boxed, because it is large and rare.
+/// The result of elaborating one construct. The error is boxed, because it is large and rare.
 pub type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
-/// Maximum number of elaborated statements, including discarded ones.
+/// Maximum number of elaborated statements in one attempt, including statements that are discarded later.
 const MOST_STATEMENTS: usize = 1_000_000;
-/// Maximum number of elaborated statements in a program in which calls of a function are nested up to the limit.
+/// Maximum number of elaborated statements if the model ends where recursive calls reach the limit [`Options::recursion`].
 const MOST_STATEMENTS_CUT: usize = 50_000;
 /// Maximum number of steps executed at translation time.
 const MOST_STEPS: usize = 100_000;
 /// Maximum nesting depth of statements, expressions and inlined calls.
 const DEEPEST: usize = 1_500;
-/// Maximum number of attempts; each attempt starts with more facts about the whole program.
+/// Maximum number of attempts; each attempt starts with the premises that the previous attempt derived about the whole program.
 const MOST_ATTEMPTS: usize = 40;
-/// Number of attempts after which calls through pointers are no longer restricted to the functions found so far.
+/// Number of attempts after which calls through pointers are assumed to go to any function of their type.
 const MOST_ATTEMPTS_FOR_TARGETS: usize = 25;
 /// Maximum number of threads.
 const MOST_THREADS: usize = 64;
 
-/// Number of facts that are copied in one unit of work. A step may copy all facts.
+/// Number of facts whose copying counts as one unit of work. A step may copy all facts.
 const FACTS_IN_A_PIECE: usize = 64;
 
-/// Values for [`Options::recursion`]: the default, and those to be tried in turn while the program is too large.
+/// Values for [`Options::recursion`]: the default, followed by the smaller ones that are tried in turn while the program is too large.
 pub const DEPTHS: [usize; 4] = [8, 4, 2, 1];
 
 /// Options of elaboration.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Whether condition variables have spurious wakeups. C allows such wakeups, but they hide lost signals.
+    /// Whether waits on condition variables may wake up spuriously. C allows such wakeups, but they hide lost signals.
     pub spurious: bool,
     /// Whether an allocation may return freed memory.
     pub reuse: Reuse,
-    /// Whether the result is only used for its memory accesses, not to check properties.
+    /// Whether the result is only used to find memory accesses, not to check properties.
     pub accesses_only: bool,
-    /// Maximum number of nested calls of a function that calls itself, unless conditions with known values decide how deep the calls go.
+    /// Maximum number of nested calls of a recursive function. Calls whose depth is decided by conditions with known values do not count.
     pub recursion: usize,
 }
 
@@ -88,37 +88,37 @@ impl Default for Options {
     }
 }
 
-/// Assumptions about the whole program, verified at the end of an attempt.
+/// Assumptions of an attempt about the whole program, verified at its end.
 #[derive(Clone, Debug, Default)]
 struct Premises {
-    /// Whether `main` is executed at translation time as far as all values are known.
+    /// Whether `main` is executed at translation time as long as all values are known.
     executed: bool,
-    /// Variables that only `main` accesses.
+    /// Variables with static storage that only `main` accesses.
     private: Vec<GlobalId>,
-    /// Variables that are never read.
+    /// Variables with static storage that are never read.
     unread: Vec<GlobalId>,
-    /// Whether assumptions about variables are no longer changed, because an earlier assumption did not hold.
+    /// Whether `private` and `unread` are no longer changed, because an earlier assumption about variables did not hold.
     fixed: bool,
     /// The number of threads, if the program joins a thread whose number is not a constant.
     threads: Option<u64>,
-    /// Whether condition variables may be used or waited for after one was destroyed.
+    /// Whether the program may use a condition variable after or during its destruction. If not, condition variables need no state in the model.
     outlived: bool,
-    /// Whether the program computes which lock it takes.
+    /// Whether the program computes the address of a lock that it takes.
     computed_locks: bool,
     /// Whether threads other than `main` create threads.
     descendants: bool,
-    /// If set, the execution of `main` at translation time ends at its next write to memory once this many threads exist, because the written object
-    /// escapes later: under PSO its address could become visible to other threads before the write does.
+    /// If set, the execution of `main` at translation time ends at its next write to memory once this number of threads exists, because the written
+    /// object escapes later: under PSO, other threads could see its address before they see the written value.
     written_from: Option<usize>,
-    /// The functions that calls through pointers may call.
+    /// The functions to which calls through pointers may go.
     targets: dispatch::Targets,
-    /// Sizes that allocations may have.
+    /// The sizes that allocations may have.
     sizes: sizes::Sizes,
     /// The threads that use RCU.
     rcu: builtins::Users,
 }
 
-/// Numbers of accesses to shared memory.
+/// The numbers of statements emitted so far that read and that write shared memory.
 #[derive(Clone, Copy, Debug, Default)]
 struct Accesses {
     reads: usize,
@@ -135,7 +135,7 @@ impl Accesses {
     }
 }
 
-/// Elaborates a program to core code, with the nodes of its places. Sets `cut` if the model ends where calls of a function are nested too deeply.
+/// Elaborates a program to core code, with the nodes of its places. Sets `cut` if the model ends somewhere because recursive calls reach the limit.
 pub fn elaborate(
     unit: &Unit,
     options: &Options,
@@ -158,7 +158,7 @@ pub fn elaborate(
             if !elaborator.has_unseen_calls() {
                 return Err(elaborator.all_errors(*error));
             }
-            // The error may follow from the calls that were left out.
+            // The error may be a consequence of leaving calls out, so another attempt leaves no call out.
             premises.targets.give_up();
             continue;
         }
@@ -189,7 +189,7 @@ pub fn elaborate(
     ])
 }
 
-/// The result of an attempt.
+/// The result of a successful attempt.
 struct Finished {
     core: Core,
     nodes: Nodes,
@@ -197,47 +197,47 @@ struct Finished {
     sizes: Vec<sizes::Sized>,
 }
 
-/// The phases of elaborating `main`.
+/// The phases of elaborating `main`, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// `main` is the only thread, and is executed at translation time.
     Alone,
-    /// `main` has created threads, but since then it has done nothing else that other threads can see; it is still executed at translation time.
+    /// `main` has created threads, but has since done nothing that these threads can see. It is still executed at translation time.
     Creating,
-    /// `main` is no longer executed: code is emitted for the rest of it.
+    /// The execution has ended: code is emitted for the rest of `main`.
     Running,
 }
 
-/// A created thread.
+/// A thread: `main`, or one that the program creates.
 #[derive(Debug)]
 struct Instance {
     start: threads::Start,
     state: threads::State,
 }
 
-/// The ways in which an object can be accessed.
+/// Who can access an object, and through which pointers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reach {
     /// Whether other threads can reach the object, now or later.
     shared: bool,
-    /// Whether unknown pointers may point to the object.
+    /// Whether pointers with unknown values may point to the object.
     pointed: bool,
-    /// The variable with static storage that the object represents, if all threads share that variable.
+    /// The variable with static storage that the object represents; `None` for other objects and for thread-local variables.
     global: Option<GlobalId>,
 }
 
-/// The state of elaboration.
+/// The state of one attempt at elaboration.
 pub struct Elaborator<'u> {
     pub(super) unit: &'u Unit,
     options: &'u Options,
     graph: &'u Graph,
-    /// Whether the model ends somewhere because calls of a function are nested too deeply.
+    /// Whether the model ends somewhere because recursive calls reach the limit.
     cut: &'u Cell<bool>,
     stop: &'u Stop<'u>,
     premises: Premises,
     /// Whether the execution at translation time has failed.
     refuted: bool,
-    /// Whether a function was reached whose body has errors.
+    /// Whether control reached a function whose body has errors.
     broken: bool,
     /// An error to report unless a later attempt succeeds.
     postponed: Option<Box<Diagnostic>>,
@@ -249,9 +249,9 @@ pub struct Elaborator<'u> {
     /// Pairs of objects whose addresses were compared.
     compared: Vec<(ObjectId, ObjectId)>,
     calls: Vec<Call>,
-    /// The calls through pointers whose targets are not constants.
+    /// The calls reached so far through pointers whose values are not constants.
     dispatches: Vec<dispatch::Dispatch>,
-    /// The allocations whose size is not a constant.
+    /// The allocations reached so far whose sizes are not constants.
     sizes: Vec<sizes::Sized>,
     warnings: Vec<Diagnostic>,
     instances: Vec<Instance>,
@@ -259,11 +259,11 @@ pub struct Elaborator<'u> {
     /// For each known lock and each thread that takes it, the variable that records whether the thread holds it.
     held: FxHashMap<builtins::Holder, ObjectId>,
     rcu: builtins::Rcu,
-    /// The number of threads when a condition variable was destroyed, if one was.
+    /// The number of threads that existed at the last destruction of a condition variable; `None` if there was no destruction.
     destroyed: Option<usize>,
-    /// Whether condition variables may be used after one of them was destroyed, or while it is being destroyed.
+    /// Whether a condition variable may be used after or during its destruction: becomes [`Premises::outlived`] of the next attempt.
     outlived: bool,
-    /// Whether the program computes which lock it takes.
+    /// Whether the program computes the address of a lock that it takes.
     computed_locks: bool,
     /// Whether threads other than `main` create threads.
     descendants: bool,
@@ -271,10 +271,10 @@ pub struct Elaborator<'u> {
     phase: Phase,
     /// The objects that `main` has written at translation time since its buffer was last drained.
     unwritten: Vec<ObjectId>,
-    /// The number of threads when the execution of `main` at translation time ended.
+    /// The number of threads that existed when the execution of `main` at translation time ended.
     ran_with: usize,
     accesses: Accesses,
-    /// Whether the result of the current call is unused.
+    /// Whether the caller ignores the return value of the current call.
     pub(super) unused: bool,
     statements: usize,
     steps: usize,
@@ -348,24 +348,24 @@ impl<'u> Elaborator<'u> {
         Some(FunctionId(main as u32))
     }
 
-    /// An error; or if it was in the body of a function, the errors of all functions that `main` may reach.
+    /// The error, unless it is in the body of a function: then the errors of all functions that `main` may reach.
     fn all_errors(&self, error: Diagnostic) -> Vec<Diagnostic> {
         let errors = self.main().filter(|_| self.broken).map(|main| self.unit.errors_from(main));
         let errors: Vec<Diagnostic> = errors.unwrap_or_default().into_iter().map(crate::diagnostic).collect();
         if errors.contains(&error) { errors } else { vec![error] }
     }
 
-    /// The current thread.
+    /// The thread being elaborated.
     pub fn thread(&self) -> ThreadNumber {
         self.writer.number
     }
 
-    /// Whether the current code is in a loop or may be repeated by a jump.
+    /// Whether control may reach the current code more than once, because it is in a loop or a backward jump encloses it.
     pub fn repeated(&self) -> bool {
         self.writer.loops > 0
     }
 
-    /// Whether code is executed at translation time, for which its values must be known.
+    /// Whether `main` is being executed at translation time, so that all values must be known.
     pub fn executing(&self) -> bool {
         self.phase != Phase::Running
     }
@@ -376,12 +376,12 @@ impl<'u> Elaborator<'u> {
             && self.premises.written_from.is_some_and(|threads| self.instances.len() >= threads)
     }
 
-    /// An error at a place.
+    /// An error at a position, with the calls that lead there.
     pub fn error<T>(&self, span: Span, message: impl Into<String>, help: impl Into<String>) -> Result<T> {
         Err(Box::new(Diagnostic::new(self.here(span), message).help(help)))
     }
 
-    /// Adds a warning, once.
+    /// Adds a warning, unless the same warning was given before.
     pub fn warn(&mut self, span: Span, message: impl Into<String>) {
         let warning = Diagnostic::new(span.text(), message);
         if !self.warnings.contains(&warning) {
@@ -389,7 +389,7 @@ impl<'u> Elaborator<'u> {
         }
     }
 
-    /// A span with the call that leads to the current function.
+    /// The span, extended by the inlined call that contains it.
     pub fn here(&self, span: Span) -> Span {
         if span.call != CallId::default() {
             return span;
@@ -397,13 +397,13 @@ impl<'u> Elaborator<'u> {
         span.called(self.writer.frames.last().map_or(CallId::default(), |frame| frame.call))
     }
 
-    /// Unifies two nodes.
+    /// Unifies two nodes; an error at `span` if their types clash.
     pub fn unify(&mut self, a: NodeId, b: NodeId, span: Span) -> Result<()> {
         let result = self.nodes.unify(a, b);
         self.clash(result, span)
     }
 
-    /// Records that places of a node have this type.
+    /// Records that the places of a node have this type; an error at `span` if that clashes with their type.
     pub fn shape(&mut self, node: NodeId, ty: &Type, span: Span) -> Result<()> {
         let result = self.nodes.shape(node, ty, span);
         self.clash(result, span)
@@ -414,7 +414,7 @@ impl<'u> Elaborator<'u> {
         self.error(span, clash.message(), clash.help())
     }
 
-    /// Counts a step, and fails when a limit is reached.
+    /// Counts one step; an error if a limit is reached or `stop` asks to stop.
     fn step(&mut self, span: Span) -> Result<()> {
         self.steps += 1;
         if self.stop.after(1 + self.writer.env.registers.len() / FACTS_IN_A_PIECE) {
@@ -440,7 +440,7 @@ impl<'u> Elaborator<'u> {
         Ok(())
     }
 
-    /// Runs `work` one nesting level deeper, within the limit.
+    /// Runs `work` one nesting level deeper; an error if the nesting is too deep.
     fn deeper<T>(&mut self, span: Span, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth >= DEEPEST {
             return self.error(
@@ -465,7 +465,7 @@ impl<'u> Elaborator<'u> {
         Ok(Finished { core, nodes: self.nodes, dispatches: self.dispatches, sizes: self.sizes })
     }
 
-    /// The core code of the elaborated threads, which is moved out of the elaborator.
+    /// Moves the core code of the elaborated threads out of the elaborator.
     fn core(&mut self) -> Core {
         let mut threads = Vec::new();
         for mut writer in std::mem::take(&mut self.done) {

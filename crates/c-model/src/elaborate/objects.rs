@@ -1,4 +1,4 @@
-//! Objects in memory: globals, locals and allocations, and their types.
+//! Objects in memory: variables and allocations, and their types.
 
 mod access;
 
@@ -15,10 +15,10 @@ use rustc_hash::FxHashMap;
 use super::env::Contents;
 use super::{Elaborator, Reach, Result};
 
-/// The storage of a value.
+/// Where a value is stored.
 #[derive(Clone, Debug)]
 pub enum Spot {
-    /// A register: a variable whose address is not taken.
+    /// A register: for a variable whose address is not taken.
     Register(Register),
     /// A place in memory.
     Memory(Location),
@@ -27,7 +27,7 @@ pub enum Spot {
 /// A place that can be read and written.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// Its storage.
+    /// The register or the memory location.
     pub spot: Spot,
     /// The type with which the place is accessed.
     pub ty: Type,
@@ -36,7 +36,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// A place, accessed according to its type.
+    /// A place with the kind of access that its type implies: atomic, volatile or plain.
     pub fn new(spot: Spot, ty: Type) -> Self {
         let access = match (ty.atomic, ty.volatile) {
             (true, _) => Access::Atomic,
@@ -46,12 +46,12 @@ impl Target {
         Target { spot, ty, access }
     }
 
-    /// The same place with another kind of access.
+    /// The place, accessed in another way.
     pub fn accessed(self, access: Access) -> Self {
         Target { access, ..self }
     }
 
-    /// The object and the path to its part, if both are constant.
+    /// The object, and the path to the part of it, if both are constant.
     pub(super) fn known(&self) -> Option<(ObjectId, Vec<Step>)> {
         let Spot::Memory(location) = &self.spot else { return None };
         let Base::Object(object) = location.base else { return None };
@@ -60,7 +60,7 @@ impl Target {
 }
 
 impl Elaborator<'_> {
-    /// A new object.
+    /// Adds an object.
     pub(super) fn object(&mut self, object: Object) -> ObjectId {
         let id = ObjectId(self.objects.len() as u32);
         let known = if object.undefined { Known::Undefined } else { Known::Number(0) };
@@ -73,7 +73,7 @@ impl Elaborator<'_> {
         id
     }
 
-    /// The object of a variable with static storage.
+    /// The object of a variable with static storage, created at its first use. A thread-local variable has an object for each thread.
     pub(super) fn global(&mut self, global: GlobalId) -> Result<ObjectId> {
         let unit = self.unit;
         let variable = &unit.globals[global.index()];
@@ -99,14 +99,15 @@ impl Elaborator<'_> {
         self.globals.insert((global, thread), object);
         self.reach[object.0 as usize].global = Some(global).filter(|_| thread.is_none());
         if self.repeated() {
-            // The source has no earlier access to the variable, but an earlier iteration of a loop may have written it.
+            // No code before this point accesses the variable, but an earlier iteration of an enclosing loop may have written it, so its contents are
+            // not known to be the initial ones.
             self.writer.env.objects.remove(&object);
         }
         if let Some(initial) = &variable.initial {
             let parts = self.initial_parts(initial, &variable.ty)?;
             for (way, known) in &parts {
                 if let Known::Address(target, _) = known {
-                    // The address is stored in the variable from the start, so all threads that can access the variable can read the address.
+                    // The address is stored in the variable from the start, so every thread that can access the variable can read the address.
                     self.reach[target.0 as usize].shared |= !self.executing();
                     self.kept_address(*target);
                     let node = self.location(object, way).node;
@@ -157,7 +158,7 @@ impl Elaborator<'_> {
         Ok(parts)
     }
 
-    /// The path with every union member replaced by the first one, because all members of a union are the same place.
+    /// The path after every union member has been replaced by the first member, because all members of a union are one place.
     fn canonical(&self, ty: &Type, way: &[Step]) -> Vec<Step> {
         let mut ty = Some(ty.clone());
         let mut canonical = Vec::new();
@@ -172,7 +173,7 @@ impl Elaborator<'_> {
         canonical
     }
 
-    /// Creates the object of a local variable in memory.
+    /// Creates the object of a local variable of the current function.
     pub(super) fn local_object(&mut self, local: LocalId) -> ObjectId {
         let unit = self.unit;
         let frame = self.writer.frames.last().expect("locals are in functions");
@@ -191,7 +192,7 @@ impl Elaborator<'_> {
         })
     }
 
-    /// Allocates memory of a size in bytes. Returns a pointer to it.
+    /// Allocates `bytes` bytes of memory. Returns a pointer to them.
     pub fn allocate(&mut self, bytes: u64, zeroed: bool, span: Span) -> Result<Operand> {
         if self.phase == super::Phase::Creating && self.options.reuse == Reuse::Allocated {
             // A created thread may have freed the memory that this allocation returns, so the execution of `main` ends here.
@@ -234,7 +235,7 @@ impl Elaborator<'_> {
         Ok(Operand { range: ADDRESSES, ..Operand::pointer(Value::Register(register), node) })
     }
 
-    /// The size of an allocation in bytes; `None` for a variable.
+    /// The size of an allocated object in bytes; `None` for a variable.
     pub(super) fn allocated_bytes(&self, object: ObjectId) -> Option<u64> {
         match self.objects[object.0 as usize].origin {
             Origin::Heap { bytes, .. } => Some(bytes),
@@ -242,7 +243,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The place at the end of a path from an object.
+    /// The place to which a path from an object leads.
     pub(super) fn location(&mut self, object: ObjectId, way: &[Step]) -> Location {
         let Object { node, ty, origin, .. } = &self.objects[object.0 as usize];
         let (mut node, mut ty, origin) = (*node, ty.clone(), *origin);
@@ -275,7 +276,7 @@ impl Elaborator<'_> {
         Location { base: Base::Object(object), path, node, view: View::default() }
     }
 
-    /// The flexible array member of a structure: its offset and element type. `None` if there is no such member.
+    /// The offset in bytes and the element type of the flexible array member of a structure; `None` if it has no such member.
     pub(super) fn open_array(&self, ty: &Type) -> Option<(u64, Type)> {
         let TypeKind::Record(record) = &ty.kind else { return None };
         let last = self.unit.records[record.0 as usize].fields.last()?;
@@ -285,7 +286,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The number of elements of the flexible array member at the end of an object: as many as the allocation has room for, 0 if there is none.
+    /// The number of elements for which an allocation has room in its flexible array member; 0 for objects without such a member.
     pub(super) fn open_length(&self, object: ObjectId) -> u64 {
         let Object { ty, origin, .. } = &self.objects[object.0 as usize];
         match (origin, ty.as_ref().and_then(|ty| self.open_array(ty))) {
@@ -296,7 +297,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The type of a part, and the length of the array if it is an element.
+    /// The type of a part; for an element of an array also the length of the array.
     fn part_type(&self, ty: Option<&Type>, step: &Step) -> (Option<Type>, u64) {
         match (ty.map(|ty| &ty.kind), step) {
             (Some(TypeKind::Array(element, length)), Step::Element(_)) => {
@@ -310,7 +311,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The type at the end of a path from an object; `None` if it is unknown.
+    /// The type of the part to which a path leads; `None` if the type is unknown.
     pub(super) fn type_at(&self, object: ObjectId, way: &[Step]) -> Option<Type> {
         let Object { ty, origin, .. } = &self.objects[object.0 as usize];
         let skipped = usize::from(matches!(origin, Origin::Heap { .. }));
@@ -339,7 +340,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// Whether a place certainly exists: all indices are constants within bounds.
+/// Whether a place is known to exist: all indices are constants within bounds.
 pub(super) fn is_certain(location: &Location) -> bool {
     location.path.iter().all(|projection| match projection {
         Projection::Field(_) => true,

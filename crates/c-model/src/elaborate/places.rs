@@ -1,4 +1,4 @@
-//! Places: from lvalues and pointers to locations in memory.
+//! Places: lvalues and pointers as locations in memory.
 
 use fencewright_c::typed::tree::{Expr, Place, PlaceKind, Step, Type, TypeKind};
 use fencewright_code::core::{
@@ -12,7 +12,7 @@ use super::objects::{Spot, Target};
 use super::{Elaborator, Result};
 
 impl Elaborator<'_> {
-    /// The place of an lvalue.
+    /// The place that an lvalue denotes.
     pub fn place(&mut self, place: &Place) -> Result<Target> {
         let span = place.span;
         self.deeper(span, |this| match &place.kind {
@@ -54,7 +54,7 @@ impl Elaborator<'_> {
         })
     }
 
-    /// A member of a structure.
+    /// The place of a member of a structure.
     pub(super) fn field(&mut self, of: &Target, field: u32, ty: &Type, span: Span) -> Result<Target> {
         let Spot::Memory(location) = &of.spot else { unreachable!("structures are in memory") };
         if let TypeKind::Record(record) = &of.ty.kind {
@@ -77,7 +77,7 @@ impl Elaborator<'_> {
         Ok(self.part(of, location, ty))
     }
 
-    /// Fails if unification has found a clash, because a union with incompatible members has no layout.
+    /// An error if unification has found a clash, because a union with incompatible members has no layout.
     fn one_shape(&self, span: Span) -> Result<()> {
         match self.nodes.clashes().first() {
             None => Ok(()),
@@ -89,11 +89,11 @@ impl Elaborator<'_> {
         }
     }
 
-    /// An element of an array.
+    /// The place of an element of an array.
     pub(super) fn element(&mut self, of: &Target, index: Operand, ty: &Type, span: Span) -> Result<Target> {
         let Spot::Memory(location) = &of.spot else { unreachable!("arrays are in memory") };
         self.one_shape(span)?;
-        // The length of a flexible array member is known if the object is known; otherwise layout determines it.
+        // The length of a flexible array member is known if the object is known. Otherwise layout determines the length.
         let length = match (&of.ty.kind, &location.base) {
             (TypeKind::Array(_, 0), Base::Object(object)) => self.open_length(*object),
             (TypeKind::Array(_, length), _) => *length,
@@ -130,7 +130,7 @@ impl Elaborator<'_> {
                 let points = Some(location.node);
                 let range = match location.base {
                     Base::Object(_) => ADDRESSES,
-                    // The pointer may be null, or the result of `container_of` for null. Then the address of a member may be any number.
+                    // The pointer may be null, or `container_of` applied to null, so the address of a member may be any number.
                     Base::Pointed(..) => (0, u64::MAX.into()),
                 };
                 Ok(Operand { value: Value::Address(Box::new(location.clone())), range, points })
@@ -156,7 +156,7 @@ impl Elaborator<'_> {
             None => self.nodes.unknown(),
         };
         self.shape(node, ty, span)?;
-        // Accesses through this pointer are not recorded as uses of the object, so its address counts as stored.
+        // Accesses through this pointer are not recorded as uses of the object. Therefore its address is treated as stored.
         self.kept(&pointer.value);
         let base = Base::Pointed(Box::new(pointer.value.clone()), node);
         Ok(Target::new(
@@ -165,7 +165,7 @@ impl Elaborator<'_> {
         ))
     }
 
-    /// Gives an allocation its element type: the first type with which it is used.
+    /// Gives an allocation its element type, which is the first type with which the allocation is accessed.
     fn typed_allocation(&mut self, object: ObjectId, ty: &Type) {
         let entry = &mut self.objects[object.0 as usize];
         if matches!(entry.origin, Origin::Heap { .. }) && entry.ty.is_none() && ty.kind != TypeKind::Void {
@@ -173,8 +173,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Adjusts the path `way` so that it leads to a place of type `ty` at the same address: outward if it ends in a first member or element,
-    /// otherwise inward to first members or elements. Returns `way` unchanged if there is no such place.
+    /// Adjusts the path `way` so that it leads to a place of type `ty` at the same address: a shorter path if it ends in a first member or element,
+    /// otherwise a longer one through first members or elements. Returns `way` unchanged if there is no such place.
     pub(super) fn fitted(&self, object: ObjectId, mut way: Vec<Step>, ty: &Type) -> Vec<Step> {
         if ty.kind == TypeKind::Void {
             return way;
@@ -207,8 +207,7 @@ impl Elaborator<'_> {
         start
     }
 
-    /// Whether an access with one of two types can be an access to a place of the other type: both are the same structure type, the same array type,
-    /// or both are scalars.
+    /// Whether an access of one type may be made to a place of the other type: both are the same structure type, the same array type, or scalars.
     fn same_place(&self, a: &Type, b: &Type) -> bool {
         match (&a.kind, &b.kind) {
             (TypeKind::Array(a, one), TypeKind::Array(b, other)) => one == other && self.same_place(a, b),
@@ -219,7 +218,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Moves a pointer by a number of elements of a type.
+    /// Pointer arithmetic: moves a pointer by a number of elements of type `ty`.
     pub(super) fn moved(&mut self, pointer: Operand, by: Operand, ty: &Type, span: Span) -> Result<Operand> {
         if matches!(by.value, Value::Number(0)) {
             return Ok(pointer);
@@ -255,7 +254,7 @@ impl Elaborator<'_> {
         Ok(Operand { value, range, points: Some(node) })
     }
 
-    /// The target of a pointer expression.
+    /// The place to which a pointer expression points.
     pub fn pointed_by(&mut self, pointer: &Expr) -> Result<Target> {
         let operand = self.value(pointer)?;
         match &pointer.ty.kind {
@@ -265,7 +264,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// Whether values in this range are addresses of objects: neither null nor any other number.
+/// Whether all values in a range are addresses of objects: neither null nor other numbers.
 pub(super) fn ranges_over_objects((low, high): Range) -> bool {
     ADDRESSES.0 <= low && high <= ADDRESSES.1
 }

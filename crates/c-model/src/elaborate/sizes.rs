@@ -1,7 +1,7 @@
-//! Allocations whose size is not a constant: a case distinction over sizes that it may have.
+//! Allocations whose sizes are not constants: a case distinction over the possible sizes.
 //!
-//! The sizes are those of a small range, or numbers that an analysis of the code of the previous attempt found ([`possible`]). Every other size is
-//! beyond the model: an execution that allocates it makes the verdict `unknown`.
+//! The possible sizes are a small range, or numbers that an analysis found in the code of the previous attempt ([`possible`]). Other sizes are
+//! outside the model: if an execution allocates one of them, the verdict is `unknown`.
 
 use std::collections::BTreeSet;
 
@@ -19,16 +19,16 @@ use super::dispatch::Path;
 use super::objects::{Spot, Target};
 use super::{Elaborator, Result};
 
-/// Maximum number of sizes of one allocation that the analysis found and that are distinguished.
+/// Maximum number of sizes per allocation that are taken from the analysis.
 const MOST_SIZES: usize = 4;
-/// Maximum number of sizes of one allocation that are distinguished because the size is in a small range.
+/// Maximum number of sizes per allocation that are taken from a range.
 const MOST_IN_RANGE: usize = 32;
-/// Maximum number of bytes of an allocation whose size the analysis found. Few steps of a program need arrays that had to grow further.
+/// Maximum number of bytes of a size that is taken from the analysis. Short executions rarely need arrays that grow beyond it.
 const MOST_BYTES: u64 = 512;
-/// Maximum number of attempts that look for further sizes.
+/// Maximum number of attempts that look for more sizes.
 const MOST_ROUNDS: usize = 6;
 
-/// Sizes that allocations are assumed to have, in units of the allocation.
+/// The sizes assumed for allocations, as multiples of the unit of each allocation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sizes {
     by_path: FxHashMap<Path, BTreeSet<i64>>,
@@ -43,13 +43,13 @@ pub(super) struct Sized {
     unit: u64,
 }
 
-/// A size in bytes that an allocation may have.
+/// The size of an allocation in bytes, if such an allocation is possible.
 fn bytes(size: i128, unit: u64) -> Option<u64> {
     let bytes = u64::try_from(size).ok()?.checked_mul(unit)?;
     (bytes > 0 && bytes < 1 << 32).then_some(bytes)
 }
 
-/// Adds sizes that these allocations may have according to the code of the program. Returns whether there were new ones.
+/// Analyses the code of an attempt, and adds to `sizes` the sizes that these allocations may have. Returns whether some of them are new.
 pub(super) fn found_more(
     sizes: &mut Sizes,
     allocations: &[Sized],
@@ -74,7 +74,7 @@ pub(super) fn found_more(
 }
 
 impl Elaborator<'_> {
-    /// An allocation of `size` times `unit` bytes: `allocate` allocates a constant number of bytes.
+    /// Allocates `size` times `unit` bytes. `allocate` performs an allocation of a constant number of bytes.
     pub(super) fn allocation(
         &mut self,
         size: Operand,
@@ -119,7 +119,7 @@ impl Elaborator<'_> {
         Ok(self.register_value(result))
     }
 
-    /// Begins the lifetime of a local array whose length is not a constant. Returns a pointer to its first element.
+    /// Begins the lifetime of a local array whose length is not constant. Returns a pointer to its first element.
     pub(super) fn local_array(
         &mut self,
         name: &str,
@@ -161,7 +161,7 @@ impl Elaborator<'_> {
         self.address(&Target::new(Spot::Memory(location), element.clone()), span)
     }
 
-    /// Distinguishes the remaining sizes of `all`.
+    /// Emits a branch for each of the `remaining` sizes, and the end of the model for all sizes outside `all`.
     fn allocation_of(
         &mut self,
         remaining: &[i64],
@@ -201,7 +201,7 @@ impl Elaborator<'_> {
         )
     }
 
-    /// The values of an expression over one register whose range is small; none if there are too many.
+    /// The values of an expression that contains one register with a small range; empty for any other expression.
     fn in_range(&mut self, value: &Value) -> BTreeSet<i64> {
         let mut registers = BTreeSet::new();
         value.registers(&mut |register| {
@@ -218,7 +218,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// The value of an expression for one value of its only register; `None` if it has none.
+/// The value of an expression if its only register has the value `number`; `None` if the value is undefined.
 fn evaluated(value: &Value, register: Register, number: i64) -> Option<i64> {
     match value {
         Value::Number(number) => Some(*number),

@@ -16,7 +16,7 @@ impl Elaborator<'_> {
     pub(super) fn statement(&mut self, statement: &Statement) -> Result<()> {
         let span = statement.span;
         if let Some(number) = self.graph.number(statement) {
-            // A label whose last backward jump is before this statement no longer repeats code.
+            // Once the last statement that jumps back to a label has been passed, the label no longer makes code repeated.
             let before = self.frame().repeated.len();
             self.frame().repeated.retain(|until| *until >= number);
             let after = self.frame().repeated.len();
@@ -64,8 +64,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The span of a statement in the source. For a statement that comes from a macro, the span in the macro definition, with the macro use as a
-    /// call.
+    /// The span of a statement in the source. For a statement in the definition of a macro, this is its span there, and the use of the macro is
+    /// recorded as a call.
     fn stands(&mut self, statement: &Statement) -> Span {
         let Some(Definition { name, span, used, .. }) = statement.definition.as_deref() else {
             return statement.span;
@@ -105,7 +105,7 @@ impl Elaborator<'_> {
             None => false,
         };
         if skipped_entry {
-            // A jump enters the branch that control does not take from here, so both branches are elaborated.
+            // A jump from elsewhere may enter the branch that the condition excludes, so both branches are elaborated.
             let number = Value::Number(i64::from(decided != Some(0)));
             return self.both(number, then, rest, otherwise, decided != Some(0), span);
         }
@@ -117,7 +117,7 @@ impl Elaborator<'_> {
         )
     }
 
-    /// Branches that control enters only by jumps.
+    /// An `if` that control does not reach itself, but whose branches it may enter by jumps.
     fn entered(
         &mut self,
         then: &Statement,
@@ -166,8 +166,8 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Emits a branch whose blocks have been elaborated, and joins their facts. The current facts are those after the second block, which was
-    /// elaborated last.
+    /// Emits a branch whose two blocks have been elaborated, and joins the facts at their ends. The current facts are those at the end of the second
+    /// block.
     fn meet(
         &mut self,
         condition: Value,
@@ -197,7 +197,7 @@ impl Elaborator<'_> {
             None => self.join(),
         };
         self.frame().placed.insert(label);
-        // Only a label that is the target of a jump is emitted.
+        // A label is emitted only if some statement jumps to it.
         let function = self.frame().function;
         if self.graph.is_target(function, label) {
             if let Some(until) = self.graph.repeated_until(function, label) {
@@ -253,7 +253,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// Whether control can enter a statement other than at its start.
+/// Whether control can enter a statement other than at its beginning.
 pub(super) fn has_entry(statement: &Statement) -> bool {
     match &statement.kind {
         StatementKind::Case(..) | StatementKind::Default(_) | StatementKind::Label(..) => true,

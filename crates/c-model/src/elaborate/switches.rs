@@ -1,4 +1,4 @@
-//! `switch`: a chain of comparisons with jumps to the cases.
+//! `switch`: a sequence of comparisons with jumps to the cases.
 
 use fencewright_c::ast::BinaryOp as Operator;
 use fencewright_c::typed::tree::{Expr, Statement, StatementKind, TypeKind};
@@ -11,10 +11,10 @@ use super::{Elaborator, Result};
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_code::numbers::{Operand, binary};
 
-/// The values of a `case`, both ends included; `None` for `default`.
+/// The lowest and highest value of a `case`; `None` for `default`.
 type Key = Option<(i128, i128)>;
 
-/// The cases of a `switch`, with the jumps to them.
+/// The cases of a `switch`, with the facts at the jumps to them.
 #[derive(Debug)]
 pub(super) struct Cases {
     joins: Vec<(Key, Join)>,
@@ -104,15 +104,15 @@ impl Elaborator<'_> {
         if join.env.is_some() {
             self.arrive(&mut join, span);
         }
-        // If a loop inside the `switch` contains this case, the loop may be elaborated again. Then control reaches the case again, so the jumps to it
-        // are put back.
+        // If a loop inside the `switch` contains this case, the loop may be elaborated again and reach the case again, so the facts at the jumps are
+        // put back.
         if let (true, Some(place)) = (self.repeated(), self.case_join(key)) {
             *place = join;
         }
         self.statement(inner)
     }
 
-    /// The jumps to a case of the innermost `switch`; `None` if that `switch` has no such case.
+    /// The facts at the jumps to a case of the innermost `switch`; `None` if this `switch` has no such case.
     fn case_join(&mut self, key: Key) -> Option<&mut Join> {
         let mut contexts = self.frame().contexts.iter_mut().rev();
         let cases = contexts.find_map(|context| context.cases.as_mut())?;
@@ -121,7 +121,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// The cases that belong to a switch with this body, in order.
+/// Collects the cases of the `switch` with this body, in the order of the text.
 fn collect(statement: &Statement, keys: &mut Vec<Key>) {
     match &statement.kind {
         StatementKind::Case(low, high, inner) => {

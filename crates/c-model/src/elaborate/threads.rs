@@ -1,11 +1,11 @@
-//! Threads: their creation, start, end and joining.
+//! Threads: how they are created, start, end and are joined.
 //!
-//! A thread that is created while `main` is executed at translation time starts with the program. Any other thread first waits for its flag: 1 means
-//! that the thread was created, 2 that it never will be. The creator sets the flag with an empty buffer. A thread that may be joined sets a second
-//! flag when it has ended and its buffer is empty; the same step stores its result.
+//! A thread that `main` creates while it is executed at translation time starts together with the program. Any other thread first waits for a flag: 1
+//! means that the thread was created, 2 that it never will be. The creator's buffer is empty when it sets the flag. A thread that may be joined sets
+//! a second flag when it has ended and its buffer is empty; the same step stores its result.
 //!
-//! Joining or detaching a thread *releases* the thread, which may happen at most once. A variable records whether a thread was released. If only one
-//! thread joins that thread, the variable becomes a register, and propagation removes it together with its checks.
+//! Joining or detaching a thread *releases* it, which may happen at most once. A variable records whether a thread was released. If only one thread
+//! can release it, this variable becomes a register, and constant propagation removes the register and its checks.
 
 mod command_line;
 mod finish;
@@ -30,14 +30,14 @@ use super::calls::Argument;
 use super::objects::{Spot, Target};
 use super::{Elaborator, Instance, MOST_THREADS, Phase, Result, Writer};
 
-/// Maximum number of threads created by one call site.
+/// Maximum number of threads that one call of `pthread_create` in the text may create.
 const MOST_PER_SITE: usize = 16;
 
-/// The start of a thread.
+/// The function that a thread executes, with its arguments.
 #[derive(Debug)]
 pub(super) struct Start {
     pub(super) function: FunctionId,
-    /// The values of its parameters, or the variables that pass them.
+    /// The values of the parameters, or the variables through which the creator passes them.
     parameters: Vec<Parameter>,
     span: Span,
 }
@@ -51,17 +51,17 @@ enum Parameter {
 /// How a thread is started and joined.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// The flag that the thread waits for first; `None` if the thread starts with the program.
+    /// The flag for which the thread waits at its start; `None` if the thread starts together with the program.
     flag: Option<ObjectId>,
-    /// Whether the thread may reuse the stack of another thread, as far as this is known at its creation.
+    /// Whether the thread may reuse the stack of another thread, as far as is known when it is created.
     late: bool,
     /// The thread that creates this thread; `None` for `main`.
     creator: Option<ThreadNumber>,
-    /// If it is uncertain whether this thread is created, the register of its creator that records this.
+    /// If it is not certain that the thread is created: its creator, and the register in which the creator records whether it has created the thread.
     created: Option<(ThreadNumber, Register)>,
     /// Whether the thread may be joined.
     joined: bool,
-    /// Whether the result of the thread is used.
+    /// Whether some thread uses the return value of the thread.
     wanted: bool,
     /// Whether the thread was detached before the program started.
     detached: bool,
@@ -69,21 +69,21 @@ pub(super) struct State {
 }
 
 impl State {
-    /// The thread that creates it; `None` for `main`.
+    /// The thread that creates this thread; `None` for `main`.
     pub(super) fn creator(&self) -> Option<ThreadNumber> {
         self.creator
     }
 
-    /// The flag that says whether the thread was created; `None` if it starts with the program.
+    /// The flag that says whether the thread was created; `None` if the thread starts together with the program.
     pub(super) fn started(&self) -> Option<ObjectId> {
         self.flag
     }
 }
 
-/// State shared by all threads.
+/// State that concerns all threads of the program.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    /// Number of threads created by each call site.
+    /// The number of threads that each call in the text has created.
     sites: FxHashMap<Span, usize>,
     /// Whether `main` has joined or detached a thread, so that a later thread may reuse the stack of that thread.
     reclaims: bool,
@@ -91,23 +91,23 @@ pub(super) struct Shared {
     others_reclaim: bool,
     /// Whether the program joins a thread whose number is not a constant.
     pub(super) dynamic: bool,
-    /// Arrays with an element for each thread.
+    /// The arrays that hold notes about all threads, used if `dynamic`.
     notes: Notes,
 }
 
-/// What variables that the translation adds record about a thread.
+/// A fact about a thread that the translation records in a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Note {
-    /// Whether it has ended.
+    /// Whether the thread has ended.
     Done,
-    /// What it returned.
+    /// The return value of the thread.
     Result,
-    /// Whether it was joined or detached.
+    /// Whether the thread was joined or detached.
     Released,
 }
 
 impl Note {
-    /// The name of the variables; the one of a single thread has its number behind it.
+    /// The name of the array for all threads. The variable for a single thread has this name followed by the number of the thread.
     fn name(self) -> &'static str {
         match self {
             Note::Done => "done",
@@ -117,7 +117,7 @@ impl Note {
     }
 }
 
-/// The variable for each kind of note, if there is one already.
+/// For each kind of note, the variable that holds it; `None` until the variable is created.
 #[derive(Clone, Copy, Debug, Default)]
 struct Notes([Option<ObjectId>; 3]);
 
@@ -130,7 +130,7 @@ impl Notes {
         self.0[note as usize] = Some(object);
     }
 
-    /// Keeps only variables with a property.
+    /// Drops the variables for which `is_kept` returns false.
     fn retain(&mut self, is_kept: impl Fn(&ObjectId) -> bool) {
         self.0.iter_mut().for_each(|object| *object = object.filter(&is_kept));
     }
@@ -138,7 +138,7 @@ impl Notes {
 
 /// The type of `pthread_t`.
 const THREADS: Arithmetic = Arithmetic::Integer(Integer { rank: Rank::Long, signed: false });
-/// The message for joining or detaching a thread twice.
+/// The message of the assertion that fails when a thread is released twice.
 const RELEASED: &str = "a thread is joined or detached a second time";
 
 pub(super) fn int() -> Type {
@@ -181,13 +181,13 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Whether a thread may reuse the stack of another one.
+    /// Whether a thread may reuse the stack of another thread.
     pub(super) fn is_late(&self, thread: ThreadNumber) -> bool {
         let late = |state: &State| state.late || state.flag.is_some() && self.shared.others_reclaim;
         self.instances.get(thread.0 as usize).is_some_and(|instance| late(&instance.state))
     }
 
-    /// Records that the stack of a thread may be reused, from now on or once that thread has ended.
+    /// Records that a thread has been released, so that its stack may be reused once it has ended.
     fn reclaim(&mut self) {
         match self.thread() {
             ThreadNumber(0) => self.shared.reclaims = true,
@@ -221,8 +221,8 @@ impl Elaborator<'_> {
             this.end_frames(span);
             Ok(())
         })?;
-        // The ends of lifetimes that ended before the thread was created, and its end as a reader, have to be emitted, so the execution at translation
-        // time ends here.
+        // Lifetimes of `main` may have ended before the created threads start. The ends of these lifetimes, and the end of `main` as a reader, have to be
+        // emitted, so the execution at translation time ends here.
         if self.phase == Phase::Creating
             && (self.left_behind().next().is_some() || self.writer.nesting.is_some())
         {
@@ -231,7 +231,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// The value of a parameter of a thread.
+    /// The value of a parameter at the start of a thread.
     fn parameter(&mut self, parameter: Parameter, span: Span) -> Result<Operand> {
         let cell = match parameter {
             Parameter::Known(operand) => return Ok(operand),
@@ -242,7 +242,7 @@ impl Elaborator<'_> {
         self.read(&target, span)
     }
 
-    /// Elaborates a call of a thread function. Returns `None` for any other function.
+    /// Elaborates a call of a function of `pthread.h` or `threads.h`. Returns `None` for the name of any other function.
     pub(super) fn thread_builtin(
         &mut self,
         name: &str,
@@ -297,7 +297,7 @@ impl Elaborator<'_> {
         Ok(Some(result))
     }
 
-    /// Ends the current thread.
+    /// Emits the end of the current thread.
     pub fn end_thread(&mut self, span: Span) {
         self.end_frames(span);
         self.divert(0);
@@ -311,7 +311,7 @@ impl Elaborator<'_> {
         self.writer.reachable = false;
     }
 
-    /// Discards executions that reach this point.
+    /// Emits a statement that discards all executions which reach it.
     pub fn end_execution(&mut self, span: Span) {
         self.emit(StmtKind::Assume(Value::Number(0)), span);
         self.writer.reachable = false;
@@ -451,7 +451,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// The numbers of threads created by each call site so far.
+    /// For each call in the text, the number of threads that it has created so far.
     pub(super) fn sites(&self) -> FxHashMap<Span, usize> {
         self.shared.sites.clone()
     }
@@ -461,8 +461,8 @@ impl Elaborator<'_> {
         self.instances.iter().map(|instance| instance.state.detached).collect()
     }
 
-    /// Removes the threads that a discarded attempt created, and the variables for them; restores which of the other threads were `detached` before
-    /// that attempt.
+    /// Removes the threads that a discarded attempt created, and the variables that belong to them. For the other threads, restores whether they were
+    /// `detached` before that attempt.
     pub(super) fn uncreate(&mut self, detached: &[bool], sites: &FxHashMap<Span, usize>, objects: usize) {
         self.instances.truncate(detached.len());
         for (instance, &detached) in self.instances.iter_mut().zip(detached) {
@@ -476,7 +476,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A shared variable added by the translation.
+    /// Adds a shared variable that belongs to the translation, not to the program.
     pub fn own_object(&mut self, name: String, ty: Type, span: Span) -> ObjectId {
         let node = self.nodes.object(&ty, span);
         let (ty, initial) = (Some(ty), Vec::new());

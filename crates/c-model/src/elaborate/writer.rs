@@ -14,7 +14,7 @@ use super::env::Env;
 use super::frames::Frame;
 use super::{Elaborator, Phase, Result};
 
-/// The thread being elaborated.
+/// The state of the thread being elaborated.
 #[derive(Debug)]
 pub(super) struct Writer {
     pub number: ThreadNumber,
@@ -23,19 +23,19 @@ pub(super) struct Writer {
     /// The open blocks, innermost last.
     pub blocks: Vec<Vec<Stmt>>,
     pub env: Env,
-    /// Whether the current point is reachable.
+    /// Whether control may reach the current point.
     pub reachable: bool,
     pub frames: Vec<Frame>,
-    /// Number of enclosing loops that are not unrolled.
+    /// The number of enclosing loops of core code, plus the number of enclosing backward jumps; unrolled loops do not count.
     pub loops: usize,
-    /// Number of enclosing branches.
+    /// The number of enclosing branches.
     pub branches: usize,
-    /// Nesting depth of functions, loops and switches.
+    /// The nesting depth of functions, loops and `switch`es.
     pub level: usize,
-    /// The nesting levels of the functions, loops and switches to whose end some conditional jump leads, so that the code up to that end may be
-    /// skipped.
+    /// The nesting levels of functions, loops and `switch`es to whose end a conditional jump leads. The code up to that end is executed only if the
+    /// jump is not taken.
     pub pending: BTreeSet<usize>,
-    /// The threads that this thread has certainly joined.
+    /// The threads that this thread is known to have joined.
     pub joined: BTreeSet<usize>,
     /// The label at the end of the thread.
     pub end: Label,
@@ -52,7 +52,7 @@ pub(super) struct RegisterState {
     pub name: Rc<str>,
     pub range: Range,
     pub points: Option<NodeId>,
-    /// The origin of the register, for reports.
+    /// Describes the register in reports.
     pub about: About,
 }
 
@@ -81,7 +81,7 @@ impl Writer {
 }
 
 impl Elaborator<'_> {
-    /// Emits a statement, or executes it at translation time.
+    /// Emits a statement or, while `main` is executed at translation time, executes it.
     pub fn emit(&mut self, kind: StmtKind, span: Span) {
         if !self.writer.reachable {
             return;
@@ -95,7 +95,7 @@ impl Elaborator<'_> {
                     return;
                 }
                 StmtKind::Assert(Value::Number(1..), _) | StmtKind::Assume(Value::Number(1..)) => return,
-                // Any other statement may wait for other threads or have an effect that they can see, so it ends the execution of `main`.
+                // Any other statement may wait for other threads or have an effect that they can observe, so the execution at translation time ends.
                 _ if self.phase == Phase::Creating => self.run(),
                 _ => {
                     self.refuted = true;
@@ -106,7 +106,7 @@ impl Elaborator<'_> {
         match &kind {
             StmtKind::Load(..) => self.accesses.reads += 1,
             StmtKind::Store(..) | StmtKind::Update { .. } | StmtKind::Atomic(_) => self.accesses.writes += 1,
-            // Freed memory is treated as escaped, so that later accesses to it are emitted and checked.
+            // Freed memory counts as escaped, so that later accesses to it are emitted and checked.
             StmtKind::Special(ObjectEvent::Free(value, _)) => self.publish(&value.clone()),
             _ => {}
         }
@@ -115,7 +115,7 @@ impl Elaborator<'_> {
         self.block().push(Stmt { kind, span });
     }
 
-    /// Emits an await: waits until the value of a place, which is loaded into the register, satisfies the condition.
+    /// Emits an await: repeatedly loads a place into a register until the register satisfies the condition `until`.
     pub fn emit_await(
         &mut self,
         register: Register,
@@ -162,7 +162,7 @@ impl Elaborator<'_> {
         Label(self.writer.labels - 1)
     }
 
-    /// The value of a register, or the constant it is known to hold.
+    /// The value of a register: the constant that it is known to hold, or the register itself.
     pub fn register_value(&mut self, register: Register) -> Operand {
         let state = &self.writer.registers[register.0 as usize];
         let fact = self.writer.env.registers.get(&register);
@@ -188,7 +188,7 @@ impl Elaborator<'_> {
         result.map(|()| block)
     }
 
-    /// Emits the statements for one statement of C as a group.
+    /// Groups the statements that `work` emits for one statement of C.
     pub(super) fn group(&mut self, span: Span, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let mut steps = self.written(work)?;
         match steps.as_slice() {

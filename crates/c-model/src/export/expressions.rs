@@ -1,4 +1,4 @@
-//! Expressions in C, with the parentheses and conversions that make C compute in the right type without gcc warnings.
+//! Expressions as C text, with the parentheses and conversions that make C compute in the intended type and gcc give no warnings.
 
 use fencewright_fw::ast::{Expr, ExprKind, Place};
 use fencewright_fw::lower::values_of;
@@ -7,11 +7,11 @@ use fencewright_program::{BinaryOp, Range, Span, UnaryOp};
 use super::prelude::{Helper, cas};
 use super::{Known, Result, Role, Writer, cannot};
 
-/// An expression as text, with the information needed to put it into context.
+/// An expression as text, with the information that decides how it is parenthesised and converted in a larger expression.
 pub(super) struct Written {
     pub text: String,
     shape: Shape,
-    /// Whether its type is `int` although integers are `int64_t`: constants and truth values.
+    /// Whether the type in C is `int` even if integers are `int64_t`: true for constants and truth values.
     narrow: bool,
 }
 
@@ -32,7 +32,7 @@ impl Written {
         Written { text, shape: Shape::Plain, narrow: false }
     }
 
-    /// A number, or another expression of type `int`.
+    /// A constant, or another expression whose type in C is `int`.
     pub fn narrow(text: String) -> Self {
         Written { text, shape: Shape::Plain, narrow: true }
     }
@@ -70,7 +70,7 @@ impl Written {
         }
     }
 
-    /// The expression in a context that uses only its truth value.
+    /// The expression as a condition: only whether it is zero matters.
     pub fn asked(self) -> Self {
         match self.shape {
             Shape::Plain | Shape::Truth(_) => self,
@@ -79,7 +79,7 @@ impl Written {
         }
     }
 
-    /// The text as an operand of `&&` or `||`; chains of the same operator need no parentheses.
+    /// The text as an operand of `&&` or `||`. An operand with the same operator needs no parentheses.
     fn side(self, op: BinaryOp) -> String {
         let condition = self.asked();
         match condition.shape {
@@ -90,7 +90,7 @@ impl Written {
         }
     }
 
-    /// The negated condition.
+    /// The negation of the expression as a condition.
     pub fn negated(self) -> Written {
         match self.shape {
             Shape::Plain => Written::truth(format!("!{}", self.text), None),
@@ -135,7 +135,7 @@ impl Writer {
                 let known = self.known(&place.name)?.clone();
                 let at = self.place(&known, place)?;
                 let old = self.value(old)?;
-                // The program checks the range of the new value only if the `cas` succeeds, and C cannot check it at that point.
+                // The program checks the new value against the range only if the `cas` succeeds, and C cannot express a check at that point.
                 if known.range.is_some_and(|range| !self.is_inside(new, range)) {
                     return Err(cannot("a `cas` that is checked against a range", e.span));
                 }
@@ -190,7 +190,8 @@ impl Writer {
         })
     }
 
-    /// A value read from a variable, converted to the type of computations. Without the conversion, C promotes a narrow type to `int` only.
+    /// A value read from a variable, converted to `int64_t` if integers have that type: without the conversion, C promotes narrow types only to
+    /// `int`.
     fn widened(&self, known: &Known, text: String) -> Written {
         match self.wide && known.wraps.is_some_and(|w| self.type_of(Some(w)) != "int64_t") {
             true => Written::prefix(format!("(int64_t){text}")),
@@ -198,7 +199,7 @@ impl Writer {
         }
     }
 
-    /// A variable or array element.
+    /// The C text of a variable or an array element.
     pub(super) fn place(&mut self, known: &Known, place: &Place) -> Result<String> {
         match &place.index {
             None => Ok(known.text.clone()),
@@ -209,8 +210,8 @@ impl Writer {
         }
     }
 
-    /// The index in the C array, which begins at 0. The bounds are asserted, unless the range of the index is within them. (A constant index was
-    /// checked when the program was read.)
+    /// The index in the C array, whose indices begin at 0. An assertion checks the bounds unless the index is known to be within them. (Constant
+    /// indices were checked when the program was read.)
     fn position(&mut self, known: &Known, index: &Expr) -> Result<String> {
         let indices = known.indices.unwrap_or(Range { low: 0, high: 0 });
         let written = self.write(index)?;
@@ -226,7 +227,7 @@ impl Writer {
         Ok(format!("at({position}, {})", self.number(indices.size() as i64)))
     }
 
-    /// Whether an index is certainly within bounds.
+    /// Whether an index is known to be within the bounds of its array.
     pub(super) fn is_certain(&self, index: &Expr, indices: Range) -> bool {
         let inside = |values: Range| indices.low <= values.low && values.high <= indices.high;
         match &index.kind {
@@ -252,7 +253,7 @@ impl Writer {
         }
     }
 
-    /// The value to write to a variable: checked against its range, or wrapped around.
+    /// The value to write to a variable: with an assertion if the variable has a range, otherwise converted so that it wraps around.
     pub(super) fn written(&mut self, known: &Known, value: &Expr) -> Result<String> {
         let Some(range) = known.range else { return self.converted(known.wraps, value) };
         let text = self.value(value)?;
@@ -263,7 +264,7 @@ impl Writer {
         Ok(format!("within({text}, {}, {})", self.number(range.low), self.number(range.high)))
     }
 
-    /// Whether a value is certainly in a range. Only constants and truth values are known to be.
+    /// Whether a value is known to be in a range. This is decided only for constants and truth values.
     fn is_inside(&self, value: &Expr, range: Range) -> bool {
         use BinaryOp::*;
         match &value.kind {
@@ -305,7 +306,7 @@ impl Writer {
         Ok(self.combined(op, left, right, by))
     }
 
-    /// An operand converted to the type of computations.
+    /// An operand of an arithmetic operation, converted to `int64_t` if integers have that type.
     fn computed(&self, operand: Written) -> Written {
         match self.wide && operand.narrow {
             true => Written::prefix(format!("(int64_t){}", enclosed(operand))),
@@ -313,7 +314,7 @@ impl Writer {
         }
     }
 
-    /// A binary operation; `constant` is the value of the right operand, if it is a constant.
+    /// A binary operation; `constant` is the value of the right operand if that is a constant.
     pub(super) fn combined(
         &mut self,
         op: BinaryOp,
@@ -333,7 +334,7 @@ impl Writer {
                 let text = format!("{} {} {}", left.operand(), op.symbol(), right.operand());
                 return Written::truth(text, Some(op));
             }
-            // C does not allow shifting a negative number to the left, so the number is multiplied by a power of two.
+            // Shifting a negative number to the left is undefined in C, so the number is multiplied by a power of two instead.
             (Shl, Some(by)) => {
                 let left = self.computed(left);
                 return Written::binary(format!("{} * {}", left.operand(), self.number(1 << by)));
@@ -352,7 +353,7 @@ impl Writer {
     }
 }
 
-/// The text as the operand of a conversion.
+/// The text as the operand of a conversion, in parentheses if necessary.
 fn enclosed(written: Written) -> String {
     match written.shape {
         Shape::Plain => written.text,

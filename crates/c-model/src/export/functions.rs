@@ -11,19 +11,19 @@ use fencewright_program::{Init, Program, Range};
 use super::prelude::Helper;
 use super::{Callee, Known, Result, Role, Writer, cannot, declaration};
 
-/// A thread, or a family of threads, that `main` starts.
+/// A thread, or a family of threads, that `main` has to start.
 pub(super) struct Started {
     function: String,
     /// The indices of the threads of a family; `None` for a single thread.
     instances: Option<Range>,
 }
 
-/// The head of a function.
+/// The text of a function before its body.
 struct Head<'a> {
     /// The signature, up to the opening brace.
     text: String,
     parameters: Vec<(&'a str, Known)>,
-    /// The first lines.
+    /// The lines at the beginning of the body.
     lines: Vec<String>,
 }
 
@@ -97,7 +97,7 @@ impl Writer {
 
     fn function(&mut self, head: Head<'_>, body: &Block) -> Result<()> {
         let mut taken = Names::inside(&self.names);
-        // The names of the parameters are unique already, so reserving them here does not change them.
+        // The parameters already have names that are unique in the function. Here these names are only reserved.
         head.parameters.iter().for_each(|(_, known)| drop(taken.fresh(&known.text, "n", "_")));
         let mut fresh =
             |name: &ast::Name| (name.text.clone(), taken.fresh(&identifier(&name.text), "n", "_"));
@@ -144,7 +144,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the body of a function. Returns the declarations that have to precede the body, each with the name that it declares.
+    /// Writes the body of a function. Returns the declarations that have to precede it, each with the name that it declares.
     fn body(
         &mut self,
         constants: Vec<(&ast::Const, String)>,
@@ -161,7 +161,7 @@ impl Writer {
             let known = self.described(declarator, Role::Register, name)?;
             let values = self.initial(declarator, &known)?;
             let c_type = self.type_of(known.wraps);
-            // Local variables are not zero-initialised in C, so each of them gets an initial value.
+            // C does not initialise local variables, so each declaration gets an initial value.
             let line = match values.iter().all(|value| value == "0") && known.indices.is_some() {
                 true => format!("{c_type} {}[{}] = {{ 0 }};", known.text, values.len()),
                 false => match declaration(c_type, &known, &values) {
@@ -184,7 +184,7 @@ impl Writer {
         self.line(line);
     }
 
-    /// The initial values of the registers of a declarator.
+    /// The initial values of the registers of a declarator, one per element.
     fn initial(&mut self, declarator: &Declarator, known: &Known) -> Result<Vec<String>> {
         let cells = known.indices.map_or(1, Range::size) as usize;
         Ok(match &declarator.init {
@@ -229,7 +229,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the choices of nondeterministic initial values of a shared variable.
+    /// Writes, in `main`, the nondeterministic choices of the initial values of a shared variable.
     fn choose_initial(&mut self, variable: &Declarator) -> Result<()> {
         let known = self.known(&variable.name)?.clone();
         let cells = known.indices.map_or(1, Range::size) as usize;
@@ -244,7 +244,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Any value, or any value of a range.
+    /// A nondeterministic choice: of any value in a range, or of any value.
     pub(super) fn chosen(&mut self, range: Option<Range>) -> String {
         match range {
             Some(Range { low, high }) => {
@@ -258,7 +258,7 @@ impl Writer {
         }
     }
 
-    /// `*` or `* in low..high`, for a variable.
+    /// The nondeterministic choice `*` or `* in low..high`, assigned to a variable.
     pub(super) fn any(&mut self, known: &Known, range: Option<&ast::RangeExpr>) -> Result<String> {
         let Some(range) = range else { return Ok(self.chosen(known.values())) };
         let chosen = self.constants.range(range);

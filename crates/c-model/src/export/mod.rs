@@ -1,7 +1,7 @@
 //! Printing programs as C: C11 atomics, pthreads, and the functions of verifiers for choices and assumptions.
 //!
 //! The text is written from the syntax tree, so that it keeps the statements, procedures and names of the program. `docs/c.md` defines the event of
-//! each C access; here each access of the program is written as the C access with the same event:
+//! each C access; here, each access of the program is written as the C access with the same event:
 //!
 //! ```text
 //! x, x = e          relaxed load and store        fence     atomic_thread_fence(memory_order_seq_cst)
@@ -10,12 +10,12 @@
 //!                   atomic_compare_exchange
 //! ```
 //!
-//! Integers are `int`, or `int64_t` if the program needs more than 32 bits. Integers of `.fw` are mathematical, so where a result does not fit, the C
-//! program has a fault that the `.fw` program does not have. A comment at the head of the text says so. Ranges and indices are checked with `assert`,
-//! because they belong to the property `assertions`.
+//! Integers are `int`, or `int64_t` if the program needs more than 32 bits. Integers of `.fw` are unbounded, so if a result does not fit, the C
+//! program has a fault that the `.fw` program does not have; a comment at the head of the text says so. Ranges and indices are checked with `assert`,
+//! because these checks belong to the property `assertions`.
 //!
-//! C can only express assertions: a `finally never` or `finally forall` becomes an `assert` after the last `pthread_join`, where all threads have
-//! ended and all buffers are empty. Properties of all states and `finally exists` cannot be expressed.
+//! C can only express assertions. A `finally never` or `finally forall` becomes an `assert` after the last `pthread_join`, where all threads have
+//! ended and all buffers are empty. Properties of all states and `finally exists` are errors.
 
 mod expressions;
 mod functions;
@@ -39,14 +39,14 @@ use properties::{Handed, Observed};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// Identifiers used by the generated code around the program.
+/// Identifiers that the generated helper functions and `main` use, so that names of the program must differ from them.
 const USED: &str = "load store cas within at least greatest shift_left shift_right any argument threads place expected position value";
 
 fn cannot(what: &str, span: Span) -> Diagnostic {
     format_cannot("C", what, span)
 }
 
-/// Prints a program as C, or returns errors for constructs that cannot be expressed in C. `program` is the lowered `file`, and `title` its name.
+/// Prints a program as C; the errors name the constructs that C cannot express. `program` is the lowered form of `file`, and `title` its name.
 pub fn c(file: &ast::File, program: &Program, title: &str) -> std::result::Result<String, Vec<Diagnostic>> {
     write_file(file, program, title).map_err(|diagnostic| vec![diagnostic])
 }
@@ -86,7 +86,7 @@ fn write_file(file: &ast::File, program: &Program, title: &str) -> Result<String
     Ok(prelude::before(title, writer.wide, &writer.helpers) + &writer.text)
 }
 
-/// Whether the program needs more than 32 bits: it has a type whose sums do not fit `int`, or a constant that does not fit.
+/// Whether the program needs 64-bit integers: it has a type whose sums may exceed `int`, or a constant that does not fit into `int`.
 fn is_wide(file: &ast::File, program: &Program) -> bool {
     let wide_type =
         |op: &UnaryOp| matches!(op, UnaryOp::Unsigned(w) | UnaryOp::Signed(w) if *w >= Width::Bits32);
@@ -124,17 +124,17 @@ fn is_wide(file: &ast::File, program: &Program) -> bool {
     wide
 }
 
-/// The meaning of a name.
+/// The meaning of a name of the `.fw` program in C.
 #[derive(Clone)]
 struct Known {
-    /// The name or expression in C; for inlined constants, their value.
+    /// The name or expression in C; for inlined constants the value.
     text: String,
     role: Role,
-    /// The conversion by which values written to the name wrap around; `None` if they do not.
+    /// The conversion by which written values wrap around; `None` if they do not.
     wraps: Option<UnaryOp>,
-    /// The range against which values written to the name are checked, if there is one.
+    /// The range that is asserted for written values, if any.
     range: Option<Range>,
-    /// The indices of an array; `None` for other names.
+    /// The range of the indices if the name is an array.
     indices: Option<Range>,
 }
 
@@ -162,29 +162,29 @@ impl Known {
     }
 }
 
-/// The properties of a procedure that its calls need.
+/// The name of the C function for a procedure, which its calls need.
 struct Callee {
     name: String,
 }
 
-/// The state in which the C text is written.
+/// The state of writing the C text.
 struct Writer {
     constants: Constants,
     /// Whether integers are `int64_t`; otherwise they are `int`.
     wide: bool,
-    /// The names of the top level.
+    /// The C names in use at file scope.
     names: Names<'static>,
     /// The meanings of names, innermost scope last.
     scopes: Vec<HashMap<String, Known>>,
     procedures: HashMap<String, Callee>,
     observed: Observed,
-    /// The registers that a thread stores to globals at its end; `None` in a procedure.
+    /// The registers that the current thread stores to global variables at its end; `None` in a procedure.
     ending: Option<Vec<Handed>>,
-    /// The labels of the function that are targets of jumps.
+    /// The labels of the current function to which a `goto` jumps.
     targets: HashSet<String>,
-    /// The C names of `for` indices in the function.
+    /// The C names of the `for` indices in the current function.
     indices: HashMap<String, String>,
-    /// The C names read so far in the function.
+    /// The C variables that the text of the current function has read so far.
     read: BTreeSet<String>,
     helpers: BTreeSet<Helper>,
     text: String,
@@ -200,12 +200,12 @@ impl Writer {
         self.text.push('\n');
     }
 
-    /// The type of integers declared without a type.
+    /// The C type of integers declared without a type.
     fn integer(&self) -> &'static str {
         if self.wide { "int64_t" } else { "int" }
     }
 
-    /// The type of a variable.
+    /// The C type of a variable whose values wrap around by this conversion.
     fn type_of(&self, wraps: Option<UnaryOp>) -> &'static str {
         match wraps {
             Some(UnaryOp::Unsigned(Width::Bits8)) => "uint8_t",
@@ -227,7 +227,7 @@ impl Writer {
         self.names.fresh(&write::identifier(like), "n", "_")
     }
 
-    /// Runs `write` in a new scope with these names.
+    /// Runs `write` with these names declared in a new innermost scope.
     fn scoped<T>(
         &mut self,
         names: HashMap<String, Known>,
@@ -257,7 +257,7 @@ impl Writer {
         found.ok_or_else(|| cannot(&format!("`{}`", name.text), name.span))
     }
 
-    /// A top-level declaration.
+    /// Writes one declaration at the top level of the program.
     fn declare(&mut self, item: &Item) -> Result<()> {
         match item {
             Item::Const(constant) => {
@@ -273,7 +273,7 @@ impl Writer {
             }
             Item::Shared(variables) => variables.iter().try_for_each(|v| self.shared(v))?,
             Item::Mutex(mutexes) => mutexes.iter().try_for_each(|m| self.mutex(m))?,
-            // Hints have no counterpart in C. All other items are written by other functions.
+            // Hints have no counterpart in C. Other functions write the remaining items.
             Item::Numbers(..)
             | Item::Procedure(_)
             | Item::Thread(_)
@@ -309,7 +309,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The meaning of a top-level declarator.
+    /// Chooses the C name of a top-level declarator and describes its meaning.
     fn declared(&mut self, declarator: &Declarator, role: Role) -> Result<Known> {
         let text = self.fresh(&declarator.name.text);
         self.described(declarator, role, text)
@@ -321,7 +321,7 @@ impl Writer {
         Ok(Known { text, role, wraps: declarator.wraps, range, indices })
     }
 
-    /// The initial values of the cells of a shared variable. Nondeterministic ones are chosen by `main`.
+    /// The initial values of the cells of a shared variable; 0 for nondeterministic ones, which `main` chooses.
     fn initial_values(&self, declarator: &Declarator, known: &Known) -> Result<Vec<String>> {
         let cells = known.indices.map_or(1, Range::size) as usize;
         let values = self.constants.initial(declarator, known.values(), cells)?;
@@ -329,7 +329,7 @@ impl Writer {
     }
 }
 
-/// The declaration of a variable or an array with its initial values.
+/// The C declaration of a variable or array, with its initial values.
 fn declaration(c_type: &str, known: &Known, values: &[String]) -> String {
     let name = &known.text;
     let zero = values.iter().all(|value| value == "0");

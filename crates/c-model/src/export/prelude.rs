@@ -1,9 +1,9 @@
-//! The prelude of the program: headers, declarations of verifier functions, and helper functions.
+//! The prelude of the C text: headers, declarations of verifier functions, and helper functions.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// A helper function.
+/// A helper function of the prelude, written only if the program needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Helper {
     Assume,
@@ -19,7 +19,7 @@ pub(super) enum Helper {
     Cas(&'static str),
 }
 
-/// The name of `cas` for a type.
+/// The name of the helper for `cas` on variables of a type.
 pub(super) fn cas(c_type: &str, integer: &str) -> String {
     match c_type == integer {
         true => "cas".into(),
@@ -30,7 +30,7 @@ pub(super) fn cas(c_type: &str, integer: &str) -> String {
 pub(super) fn before(title: &str, wide: bool, helpers: &BTreeSet<Helper>) -> String {
     let (integer, nondet) =
         if wide { ("int64_t", "__VERIFIER_nondet_long") } else { ("int", "__VERIFIER_nondet_int") };
-    // A title must not contain a line break, nor end in a backslash, which would continue the comment.
+    // The title is put into a `//` comment. A line break would end this comment, and a backslash at the end would continue it on the next line.
     let title = title.replace(|c: char| c == '\\' || c.is_control(), "/");
     let mut text = format!(
         "// {title}, printed as C. There, integers are mathematical; here, one that does not fit `{integer}` is a fault.\n"
@@ -102,7 +102,8 @@ const SHIFT_RIGHT: &str = "static TYPE shift_right(TYPE value, TYPE bits) {
 }
 ";
 
-/// `cas` compares with any number. If the type does not have the number, the comparison fails, but the store buffer is still drained.
+/// A `cas` may compare with any integer. If the variable's type cannot represent this integer, the comparison fails, but the store buffer is still
+/// drained.
 fn compare_and_swap(c_type: &str, integer: &str) -> String {
     let name = cas(c_type, integer);
     if c_type == integer {

@@ -1,4 +1,4 @@
-//! Properties of final states, as assertions after all threads have been joined.
+//! Properties of final states, written as assertions after all threads have been joined.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use fencewright_program::{
 use super::expressions::Written;
 use super::{Result, Writer, cannot};
 
-/// A register of a thread that a property reads. The thread stores the register to a global variable when the thread ends.
+/// A register of a thread that a property reads. When the thread ends, it stores the register to a global variable.
 #[derive(Clone)]
 pub(super) struct Handed {
     /// The register, or the array of registers.
     pub register: Name,
-    /// The element, if it is an array.
+    /// The index of the element, if the register is an array element.
     pub element: Option<i64>,
-    /// The name of the global variable, once it is chosen.
+    /// The C name of the global variable; empty until it is chosen.
     pub global: String,
-    /// The index of the thread in its family, and the least index; `None` if the thread is in no family.
+    /// The name of the thread's index in its family, and the least index of the family; `None` if the thread is in no family.
     pub instance: Option<(Name, i64)>,
 }
 
@@ -40,7 +40,7 @@ fn thread_name(program: &Program, id: ThreadId) -> &str {
     thread.family.as_ref().map_or(thread.name.as_str(), |(family, _)| family)
 }
 
-/// The name of a register, or of its array with the element.
+/// The name of a register; for an array element, the name of the array and the index.
 fn register_name(program: &Program, id: ThreadId, register: RegisterId) -> (&str, Option<i64>) {
     let text = program.thread(id).registers[register.index()].name.as_str();
     match text.split_once('[') {
@@ -49,8 +49,8 @@ fn register_name(program: &Program, id: ThreadId, register: RegisterId) -> (&str
     }
 }
 
-/// The formula of a property of final states, and whether the formula must hold there (otherwise it must not); `None` for `assertions` and
-/// `deadlock`. Any other property is an error.
+/// The formula of a property of final states, and whether the property requires the formula (true) or forbids it (false); `None` for `assertions` and
+/// `deadlock`, which need no text. Any other property is an error.
 fn at_the_end(property: &Property) -> Result<Option<(&Formula, bool)>> {
     match &property.kind {
         PropertyKind::Assertions | PropertyKind::NoDeadlock => Ok(None),
@@ -106,7 +106,7 @@ impl Observed {
 }
 
 impl Writer {
-    /// Declares the global variables for registers of threads.
+    /// Declares the global variables to which threads store their registers.
     pub(super) fn declare_results(&mut self, file: &ast::File) -> Result<()> {
         for item in &file.items {
             let Item::Thread(thread) = item else { continue };
@@ -129,7 +129,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the assertions about final states.
+    /// Writes the assertions for properties of final states.
     pub(super) fn finally(&mut self, program: &Program) -> Result<()> {
         for property in &program.properties {
             if let Some((formula, holds)) = at_the_end(property)? {

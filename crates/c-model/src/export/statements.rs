@@ -1,4 +1,4 @@
-//! Statements as C.
+//! Statements as C text.
 
 use fencewright_fw::ast::{Block, Expr, Name, Place, RangeExpr, Statement, StatementKind};
 use fencewright_fw::visit::has_call_or_access;
@@ -30,10 +30,10 @@ impl Writer {
             }
         }
         match kind {
-            // Registers, and the constants of the outermost block, are declared where the function begins.
+            // Registers, and the constants of the outermost block, are declared at the beginning of the function.
             StatementKind::Empty | StatementKind::Var(_) => {}
             StatementKind::Const(constant) => {
-                // A jump may pass the declaration of a constant in an inner block, so the value is written instead of the constant's name.
+                // A jump may skip the declaration of a constant in an inner block, so uses of the constant are replaced by its value.
                 if self.depth > 1 {
                     let value = self.write(&constant.value)?.operand();
                     self.know(&constant.name.text, Known::constant(value));
@@ -48,7 +48,7 @@ impl Writer {
             }
             StatementKind::Expr(e) => {
                 let text = self.value(e)?;
-                // The conversion of an unused value is dropped.
+                // The value is unused, so it need not be converted.
                 let text = text.trim_start_matches("(int64_t)");
                 self.line(&format!("{text};"));
             }
@@ -156,8 +156,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes an assignment. The program checks the index when it stores, after the accesses in the value. So if the index has to be checked and the
-    /// value contains accesses or calls, first the index and then the value are computed into variables.
+    /// Writes an assignment. The program checks the index at the store, after the accesses in the value. So if the index has to be checked and the
+    /// value contains accesses or calls, the C text first assigns the index and then the value to variables.
     fn assign(&mut self, place: &Place, value: &Expr) -> Result<()> {
         let known = self.known(&place.name)?.clone();
         let checked = match (&place.index, known.indices) {
@@ -189,7 +189,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the assignment to a register or the store to a shared variable.
+    /// Writes an assignment to a register, or a store to a shared variable.
     fn put(&mut self, known: &Known, at: &str, value: &str) {
         let line = match known.role {
             Role::Shared => format!("store({at}, {value});"),
@@ -205,7 +205,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The end of a thread, with the stores of the registers that properties read.
+    /// Writes the end of a thread, including the stores of the registers that properties read.
     pub(super) fn stop(&mut self) -> Result<()> {
         match self.ending.clone() {
             None => self.line("pthread_exit(0);"),
@@ -236,7 +236,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The texts of the ends of a range.
+    /// The C texts of the lower and the upper end of a range.
     fn ends(&mut self, range: &RangeExpr) -> Result<(String, String)> {
         Ok((self.value(&range.low)?, self.write(&range.high)?.operand()))
     }
@@ -246,7 +246,7 @@ impl Writer {
     }
 }
 
-/// The C name of a label. Labels have a name space of their own, but must not be keywords.
+/// The C name of a label. In C, labels may have the names of variables, but not of keywords.
 fn label_name(label: &str) -> String {
     match fencewright_c::write::taken().any(|word| word == label) {
         true => format!("{label}_label"),
@@ -255,6 +255,6 @@ fn label_name(label: &str) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    // `??` could begin a trigraph.
+    // An unescaped `??` could begin a trigraph.
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('?', "\\?")
 }

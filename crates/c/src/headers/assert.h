@@ -1,4 +1,4 @@
-// <assert.h> as fencewright models it. It may be included again, after NDEBUG was defined or not.
+// <assert.h> as fencewright models it. It may be included repeatedly, with or without NDEBUG.
 #undef assert
 #ifdef NDEBUG
 #define assert(condition) ((void)0)

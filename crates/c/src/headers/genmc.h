@@ -1,8 +1,8 @@
-// <genmc.h>, as programs for that tool include it: its functions are known to the translator by name.
+// <genmc.h>, as programs for GenMC include it. The translator knows its functions by name.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
-// Annotations by which a program says what that tool need not try. Everything is tried here, so an annotated access is the access.
+// Annotations by which a program tells GenMC which executions it need not explore. Here they have no effect on the access.
 #define __VERIFIER_local_write(access) access
 #define __VERIFIER_final_write(access) access
 #define __VERIFIER_helped_CAS(access) access
@@ -11,5 +11,5 @@
 #define __VERIFIER_confirming_read(access) access
 #define __VERIFIER_confirming_CAS(access) access
 #define __VERIFIER_final_CAS(access) access
-// Code that need not run. A thread that runs it goes no further, but others see what it did.
+// Code that may be skipped. A thread that executes it stops afterwards, but other threads see its effects.
 #define __VERIFIER_optional(code) ({ if (__VERIFIER_nondet_bool()) { code; __VERIFIER_assume(false); } })

@@ -1,2 +1,2 @@
-// <immintrin.h> and its kin as fencewright models them: fences and pauses, which are known to the translator by name.
+// <immintrin.h> and related headers as fencewright models them: fences and pauses, which the translator knows by name.
 #pragma once

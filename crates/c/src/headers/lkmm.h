@@ -1,4 +1,4 @@
-// <lkmm.h>, as benchmarks of the Linux kernel memory model include it: what Linux has.
+// <lkmm.h>, as benchmarks of the Linux kernel memory model include it: includes the model headers of Linux.
 #pragma once
 #include <linux/spinlock.h>
 #define xchg_long(place, value) xchg(place, value)

@@ -1,4 +1,4 @@
-// <stdarg.h> as fencewright models it: arguments without a type can be passed on, and not be read.
+// <stdarg.h> as fencewright models it: variable arguments can be passed on, but not read.
 #pragma once
 typedef __builtin_va_list va_list;
 typedef __builtin_va_list __gnuc_va_list;

@@ -1,4 +1,4 @@
-// <stdatomic.h> as fencewright models it. The generic functions are known to the translator by name.
+// <stdatomic.h> as fencewright models it. The translator knows the generic functions by name.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-// <stdio.h> as fencewright models it: what is printed is not looked at.
+// <stdio.h> as fencewright models it: output has no effect on the program.
 #pragma once
 #include <stddef.h>
 #include <stdarg.h>

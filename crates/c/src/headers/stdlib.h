@@ -1,4 +1,4 @@
-// <stdlib.h> as fencewright models it: memory, and ways to end.
+// <stdlib.h> as fencewright models it: allocation, and functions that end the process.
 #pragma once
 #include <stddef.h>
 #define EXIT_SUCCESS 0

@@ -1,4 +1,4 @@
-// <time.h> as fencewright models it: time passes, and nobody knows how much.
+// <time.h> as fencewright models it: every call returns an arbitrary time.
 #pragma once
 #include <stddef.h>
 typedef long time_t;

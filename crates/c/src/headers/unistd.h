@@ -1,4 +1,4 @@
-// <unistd.h> as fencewright models it: time passes, and nothing else happens.
+// <unistd.h> as fencewright models it: sleeping has no effect.
 #pragma once
 #include <stddef.h>
 #include <sys/types.h>

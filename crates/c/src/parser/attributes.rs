@@ -1,10 +1,11 @@
-//! Attributes of GNU C. Those that affect the layout are kept; those that change what the program does are refused; all others are ignored.
+//! Attributes of GNU C. Attributes that affect the layout are kept, attributes that would change what the program does are errors, and all others are
+//! ignored.
 
 use super::{Parser, Read};
 use crate::ast::{Alignment, Attributes, Integer, Mode, Rank, Type, TypeKind};
 use crate::error::Error;
 
-/// Attributes that change what the program does, with advice.
+/// Unsupported attributes that would change what the program does, each with advice for the user.
 const REFUSED: [(&str, &str); 5] = [
     ("constructor", "call the function at the start of `main`"),
     ("destructor", "call the function at the end of `main`"),
@@ -14,7 +15,7 @@ const REFUSED: [(&str, &str); 5] = [
 ];
 
 impl Parser<'_> {
-    /// Skips `__attribute__((...))` and `__extension__`; attributes that affect the layout are added to the current construct.
+    /// Skips `__attribute__((...))` and `__extension__`. Attributes that affect the layout are added to `self.attributes`.
     pub(super) fn skip_attributes(&mut self) -> Read<()> {
         loop {
             if self.takes_any(&["__attribute__", "__attribute"]) {
@@ -86,7 +87,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The type that the attributes `mode` and `vector_size` of this construct make of a type.
+    /// The type after the attributes `mode` and `vector_size` of the current construct have been applied.
     pub(super) fn with_mode(&mut self, ty: Type) -> Type {
         let Some(mode) = self.attributes.mode.take() else { return ty };
         let kind = match (mode, &ty.kind) {
@@ -100,7 +101,8 @@ impl Parser<'_> {
         Type { kind, ..ty }
     }
 
-    /// Parses a construct that has its own attributes.
+    /// Parses a construct with an empty set of attributes, and returns those that the construct itself has; attributes of the surrounding construct
+    /// are kept apart.
     pub(super) fn attributed<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<(T, Attributes)> {
         let around = std::mem::take(&mut self.attributes);
         let found = read(self);
@@ -109,7 +111,7 @@ impl Parser<'_> {
     }
 }
 
-/// The type that a machine mode of gcc means.
+/// The integer or floating-point type that a machine mode of gcc selects.
 fn mode(name: &str) -> Option<Mode> {
     Some(match name.trim_matches('_') {
         "QI" | "byte" => Mode::Integer(Rank::Char),
@@ -124,5 +126,5 @@ fn mode(name: &str) -> Option<Mode> {
     })
 }
 
-/// The name of `__int128` in messages.
+/// `__int128`, as messages about unsupported types describe it.
 pub(super) const INT128: &str = "integers of 128 bits";

@@ -12,14 +12,14 @@ use crate::ast::{
 use crate::error::Error;
 use crate::preprocess::Origin;
 
-/// One layer that a declarator adds to a type, from the name outwards.
+/// One step by which a declarator derives a type from the type of its specifiers, in the order from the name outwards.
 enum Layer {
     Pointer { atomic: bool, constant: bool, volatile: bool },
     Array(Option<Rc<crate::ast::Expr>>),
     Function(Option<Vec<Parameter>>, bool),
 }
 
-/// Maximum number of layers of a type, such as pointers to arrays of functions.
+/// Maximum number of pointers, arrays and functions nested in a type.
 const MOST_LAYERS: usize = 100;
 
 impl Parser<'_> {
@@ -102,7 +102,7 @@ impl Parser<'_> {
         self.declarators(start, specifiers, name, ty)
     }
 
-    /// A declaration without names, with everything that its types declare.
+    /// A declaration without declarators, holding the enumerators, structures and assertions that its specifiers contain.
     fn declared(&mut self, start: Span, storage: Storage) -> Declaration {
         Declaration {
             storage,
@@ -168,8 +168,8 @@ impl Parser<'_> {
         Ok(Declaration { declarators, types, ..self.declared(start, specifiers.storage) })
     }
 
-    /// `asm("name")` after a declarator. It renames a function of the system, which then has another version of the same function; a name that the
-    /// user gives could make two names mean one thing.
+    /// Skips `asm("name")` after a declarator. In headers of the system, such a name selects another version of the same library function, so it can
+    /// be ignored. In the user's text it is an error, because it could give one function two names.
     fn skip_assembly_name(&mut self) -> Read<()> {
         if !matches!(self.word(), "asm" | "__asm" | "__asm__") {
             return Ok(());
@@ -182,7 +182,7 @@ impl Parser<'_> {
         self.skip_attributes()
     }
 
-    /// A declarator with a name, and the type that it makes of `base`.
+    /// A declarator with a name, and the type that it derives from `base`.
     pub(super) fn declarator(&mut self, base: Type) -> Read<(Name, Type)> {
         let mut layers = Vec::new();
         let name = self.nested(|parser| parser.layers(&mut layers, true))?;
@@ -263,7 +263,7 @@ impl Parser<'_> {
         Ok(name)
     }
 
-    /// Checks that a type may have one more layer, because types are processed recursively.
+    /// An error if a type has more than [`MOST_LAYERS`] layers: later passes process types recursively.
     fn deep_enough(&self, layers: usize) -> Read<()> {
         match layers > MOST_LAYERS {
             true => Err(Error::new(self.span(), format!("a type of more than {MOST_LAYERS} layers"))),
@@ -304,7 +304,7 @@ impl Parser<'_> {
         }
     }
 
-    /// An initialiser.
+    /// Parses an initialiser.
     pub(super) fn initializer(&mut self) -> Read<Initializer> {
         if !self.is("{") {
             return Ok(Initializer::Expression(self.assignment()?));
@@ -355,7 +355,7 @@ impl Parser<'_> {
         Ok(found)
     }
 
-    /// The member designator of `offsetof`: a member, and members and elements of it.
+    /// The member designator of `offsetof`: the name of a member, followed by `.member` and `[index]` any number of times.
     pub(super) fn member_path(&mut self) -> Read<Vec<Designator>> {
         let mut path = vec![Designator::Member(self.name("a member")?)];
         loop {
@@ -371,7 +371,7 @@ impl Parser<'_> {
     }
 }
 
-/// The type with the layers of a declarator applied.
+/// The type that a declarator with these layers derives from `base`.
 fn applied(base: Type, layers: Vec<Layer>, at: Span) -> Read<Type> {
     let mut ty = base;
     let mut depth = depth(&ty) + layers.len();

@@ -26,7 +26,7 @@ const LEVELS: [&[(&str, BinaryOp)]; 10] = [
     &[("*", BinaryOp::Multiply), ("/", BinaryOp::Divide), ("%", BinaryOp::Remainder)],
 ];
 
-/// Assignment operators, with the binary operation that they include.
+/// Assignment operators, each with the binary operation that a compound assignment performs.
 const ASSIGNMENTS: [(&str, Option<BinaryOp>); 11] = [
     ("=", None),
     ("*=", Some(BinaryOp::Multiply)),
@@ -46,7 +46,7 @@ impl Parser<'_> {
         Expr { kind, span: self.since(start), expansion }
     }
 
-    /// Counts operators of the same precedence. Each of them adds a level to the tree, so their number is limited.
+    /// Counts operators of the same precedence in a row; an error if there are too many, because each adds a level to the tree.
     fn another(&self, count: &mut u32) -> Read<()> {
         *count += 1;
         match *count > DEEPEST {
@@ -267,7 +267,7 @@ impl Parser<'_> {
                 self.expect(")")?;
                 ExprKind::Statements(block)
             }
-            // Parentheses add nothing to the expression except to its position.
+            // Parentheses change only the position of the expression.
             _ if self.is("(") => self.in_parentheses(Self::comma_expression)?.kind,
             _ if self.is("_Generic") => self.generic()?,
             _ if self.is("__builtin_offsetof") => {

@@ -5,9 +5,9 @@
 use fencewright_program::Span;
 use rustc_hash::FxHashMap;
 
-use super::{Scope, Tag};
-use crate::ast::RecordId;
-use crate::token::Symbol;
+use super::{MOST_ERRORS, Parser, Read, Scope, Tag};
+use crate::ast::{Item, RecordId};
+use crate::token::{Symbol, Token};
 
 /// The position of a structure without a tag: that of its keyword in the text of a file and, if a macro brings it, of the use.
 pub(super) type Place = (Span, Span);
@@ -59,5 +59,32 @@ impl Linked {
         if (id.0 as usize) < self.before {
             self.here.push(id);
         }
+    }
+}
+
+impl<'a> Parser<'a> {
+    /// Parses the items of one source file, which sees no names of the ones before it.
+    pub(super) fn source(&mut self, tokens: &'a [Token], items: &mut Vec<Item>) -> Read<()> {
+        let last = tokens.last().map_or(Span::default(), |last| self.text.written(last));
+        (self.tokens, self.at, self.end) = (tokens, 0, last.point(last.end));
+        self.linked.next(std::mem::take(&mut self.scopes[0]), self.records.len());
+        self.declared_by.clear();
+        while self.at < self.tokens.len() && self.errors.len() < MOST_ERRORS {
+            let (before, errors) = (self.at, self.errors.len());
+            self.go_on()?;
+            match self.item() {
+                Ok(found) => items.extend(found),
+                Err(error) => {
+                    self.errors.push(error);
+                    self.scopes.truncate(1);
+                    self.depth = 0;
+                    self.recover(before);
+                }
+            }
+            if self.errors.len() > errors {
+                self.forget(before, errors, items);
+            }
+        }
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! The parser: C11 (Annex A) with common extensions of GNU C, by recursive descent.
 //!
-//! After an error the parser resumes after the next `;` or `}`, so that one run reports several errors. Because trees are processed recursively
-//! later, nesting and the number of operators in a row are limited.
+//! After an error the parser resumes after the next `;` or `}`, so that one run reports several errors. The nesting depth and the number of operators
+//! in a row are limited, because later passes process trees recursively.
 
 mod attributes;
 mod declaration;
@@ -29,10 +29,10 @@ const DEEPEST: u32 = 250;
 /// Number of errors after which parsing stops.
 const MOST_ERRORS: usize = 100;
 
-/// The meaning of an ordinary name, as far as the parser needs it.
+/// The meaning of a name other than a tag, label or member: the parser only distinguishes types from all other names.
 enum Meaning {
-    /// A type name, with the nesting depth of its type. Type names inside that type are expanded to measure the depth, because types are processed
-    /// recursively.
+    /// A type name, with the nesting depth of its type after all type names in that type have been expanded. The depth is limited, because types are
+    /// processed recursively.
     Type(Type, usize),
     /// The name of a variable, function or enumerator.
     Other,
@@ -60,11 +60,11 @@ struct Parser<'a> {
     names: &'a Names,
     scopes: Vec<Scope>,
     records: Vec<Record>,
-    /// Who defined each of them.
+    /// For each structure or union in `records`, the origin of its definition.
     origins: Vec<Origin>,
     /// The structures and unions of source files.
     linked: Linked,
-    /// Who declared the names at file scope last.
+    /// For each name at file scope, the origin of the declaration that takes precedence.
     declared_by: FxHashMap<Symbol, Origin>,
     /// Enumerators of types parsed since the end of the last declaration.
     enumerators: Vec<Enumerator>,
@@ -77,9 +77,9 @@ struct Parser<'a> {
     attributes: Attributes,
     errors: Vec<Error>,
     depth: u32,
-    /// The greatest nesting depth of a type whose name was used since the start of the declaration.
+    /// The greatest nesting depth among the types whose names were used since the start of the declaration.
     type_depth: usize,
-    /// The end of the file.
+    /// The position after the last token, for errors at the end of the file.
     end: Span,
 }
 
@@ -91,7 +91,7 @@ pub fn parse(text: &Preprocessed) -> Result<Unit, Vec<Error>> {
     parse_unless(text, &|| false)
 }
 
-/// Like [`parse`], but polls `stop` for every statement and every part of a list.
+/// Like [`parse`], but calls `stop` for every item, every statement and every part of a list, and gives up when `stop` returns true.
 pub fn parse_unless(text: &Preprocessed, stop: &dyn Fn() -> bool) -> Result<Unit, Vec<Error>> {
     let mut parser = Parser {
         stop,
@@ -127,35 +127,8 @@ pub fn parse_unless(text: &Preprocessed, stop: &dyn Fn() -> bool) -> Result<Unit
     }
 }
 
-impl<'a> Parser<'a> {
-    /// Parses the items of one source file, which sees no names of the ones before it.
-    fn source(&mut self, tokens: &'a [Token], items: &mut Vec<Item>) -> Read<()> {
-        let last = tokens.last().map_or(Span::default(), |last| self.text.written(last));
-        (self.tokens, self.at, self.end) = (tokens, 0, last.point(last.end));
-        self.linked.next(std::mem::take(&mut self.scopes[0]), self.records.len());
-        self.declared_by.clear();
-        while self.at < self.tokens.len() && self.errors.len() < MOST_ERRORS {
-            let (before, errors) = (self.at, self.errors.len());
-            self.go_on()?;
-            match self.item() {
-                Ok(found) => items.extend(found),
-                Err(error) => {
-                    self.errors.push(error);
-                    self.scopes.truncate(1);
-                    self.depth = 0;
-                    self.recover(before);
-                }
-            }
-            if self.errors.len() > errors {
-                self.forget(before, errors, items);
-            }
-        }
-        Ok(())
-    }
-}
-
 impl Parser<'_> {
-    /// An error if `stop` asked to stop.
+    /// Calls `stop`; an error if the parser has to give up.
     fn go_on(&self) -> Read<()> {
         match (self.stop)() {
             true => Err(Error::new(self.span(), "stopped while this was read")),
@@ -191,14 +164,14 @@ impl Parser<'_> {
         found
     }
 
-    /// Consumes one of several spellings of a keyword: GNU C also has most keywords with underscores.
+    /// Consumes the next token if its spelling is one of these. GNU C has several spellings of most keywords, such as `asm` and `__asm__`.
     fn takes_any(&mut self, words: &[&str]) -> bool {
         let found = words.contains(&self.word());
         self.at += usize::from(found);
         found
     }
 
-    /// The position of the next token in the text; the end of the file after the last one.
+    /// The position in the text of the next token or of the macro use that produced it; the end of the file if there is no next token.
     fn span(&self) -> Span {
         self.peek().map_or(self.end, |token| self.text.written(token))
     }
@@ -218,7 +191,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the n-th token and the token before it come from different macro expansions, so that text can be inserted between them.
+    /// Whether text can be inserted before the n-th token: no macro use produced both this token and the token before it.
     fn is_between_uses(&self, n: usize) -> bool {
         let use_of = |n: usize| self.tokens.get(n).and_then(|token| self.text.outermost(token));
         use_of(n).is_none() || n.checked_sub(1).and_then(use_of) != use_of(n)
@@ -234,7 +207,7 @@ impl Parser<'_> {
         let within: Vec<ExpansionId> = self.text.uses(ends).collect();
         let level = self.text.uses(opens).find(|id| within.contains(id))?;
         let body = self.text.expansions[level.index()?].body?;
-        // The position of a token in the body: its own, or that of the macro use in the body that produced it.
+        // The position of a token in the replacement list: its own position, or that of the nested macro use which produced it.
         let stands = |token: &Token| {
             let mut inner = None;
             for id in self.text.uses(token) {
@@ -315,7 +288,8 @@ impl Parser<'_> {
         found
     }
 
-    /// Resumes after the item that contains an error: after the next `;` or `}` outside braces, and at the end of a header of the system.
+    /// Resumes after the item that contains an error: after the next `;` or `}` outside braces, or at the end of the system header that contains the
+    /// item.
     fn recover(&mut self, start: usize) {
         let mut open = 0usize;
         let error = self.at;
@@ -339,13 +313,14 @@ impl Parser<'_> {
         }
     }
 
-    /// Leaves out an item with errors if all of it is from headers of the system, as if they did not have it: what uses it is an error then.
+    /// Removes the item just parsed, and its errors, if all its tokens are from headers of the system. Only a use of the declared name is an error
+    /// then.
     fn forget(&mut self, first: usize, errors: usize, items: &mut Vec<Item>) {
         let tokens = &self.tokens[first..self.at];
         if tokens.iter().all(|token| self.text.origin(self.text.written(token)) == Origin::System) {
             self.errors.truncate(errors);
             (self.enumerators, self.defined, self.assertions) = Default::default();
-            // The item was parsed up to its end if only statements of it have errors.
+            // `items` contains the item only if the parser reached its end, that is, if all errors are in statements of its body.
             items.pop_if(|item| match item {
                 Item::Function(function) => tokens.iter().any(|token| token.span == function.name.span),
                 Item::Declaration(_) => false,
@@ -353,7 +328,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Declares a name at file scope or in a block. A declaration that the user or a model header made before counts more than one of the system.
+    /// Declares a name at file scope or in a block. At file scope, an earlier declaration stays if its origin takes precedence over that of the new
+    /// one.
     fn declare_again(&mut self, name: Name, meaning: Meaning) {
         if self.scopes.len() == 1 {
             let origin = self.text.origin(name.span);
@@ -370,7 +346,7 @@ impl Parser<'_> {
         self.scopes.last_mut().expect("there is always a scope").names.insert(name, meaning);
     }
 
-    /// The type that a name denotes here, with its depth; `None` if the name denotes no type.
+    /// The type that a name denotes in the current scope, with its nesting depth; `None` if the name denotes no type.
     fn type_named(&self, name: Symbol) -> Option<(&Type, usize)> {
         match self.scopes.iter().rev().find_map(|scope| scope.names.get(&name))? {
             Meaning::Type(ty, depth) => Some((ty, *depth)),
@@ -421,7 +397,7 @@ impl Parser<'_> {
     }
 }
 
-/// Whether the word is reserved.
+/// Whether a word is a keyword of C or GNU C, which cannot be used as a name.
 fn is_keyword(word: &str) -> bool {
     matches!(
         word,

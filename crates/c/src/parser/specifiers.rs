@@ -16,7 +16,7 @@ use crate::literal::Literal;
 use crate::preprocess::Origin;
 use crate::token::{ExpansionId, Symbol};
 
-/// The part of a declaration before its declarators.
+/// The declaration specifiers: the type, the storage class, and whether `typedef` is among them.
 pub(super) struct Specifiers {
     pub ty: Type,
     pub storage: Storage,
@@ -33,7 +33,7 @@ struct Words {
 }
 
 impl Words {
-    /// Records a word if it is one of these keywords. Returns whether it is.
+    /// Records a keyword of an arithmetic type; returns false for any other word.
     fn takes(&mut self, word: &str) -> bool {
         match word {
             "long" => self.long += 1,
@@ -143,7 +143,7 @@ impl Parser<'_> {
         storage || self.starts_type(0) && (self.word_at(1) != ":" || self.is("_Atomic"))
     }
 
-    /// The specifiers of a declaration.
+    /// Parses the specifiers of a declaration.
     pub(super) fn specifiers(&mut self) -> Read<Specifiers> {
         let start = self.span();
         let mut found = Specifiers { ty: TypeKind::Void.into(), storage: Storage::default(), typedef: false };
@@ -281,7 +281,7 @@ impl Parser<'_> {
             scope.map(|scope| scope.tags.insert(tag, Tag::Record(id)));
         }
         if defines {
-            // A definition by the user counts more than one of a model header, and that more than one of the system.
+            // Definitions by the user take precedence over those of model headers, and these over those of the system.
             let origin = self.text.origin(span);
             let before = self.records[id.0 as usize].fields.is_some().then_some(self.origins[id.0 as usize]);
             let again = before.is_some() && self.linked.was_defined_before(id);
@@ -345,7 +345,7 @@ impl Parser<'_> {
             }
             let (specifiers, shared) = self.attributed(Self::specifiers)?;
             if self.takes(";") {
-                // The members of an anonymous structure belong to the enclosing one.
+                // The members of an anonymous structure count as members of the enclosing one.
                 let span = self.since(self.span());
                 if matches!(specifiers.ty.kind, TypeKind::Record(_)) {
                     let (name, bits) = (None, None);
@@ -368,7 +368,7 @@ impl Parser<'_> {
         Ok(fields)
     }
 
-    /// One member, with or without a name.
+    /// Parses one member; bit-fields may lack a name.
     fn field(&mut self, ty: &Type) -> Read<Field> {
         self.skip_attributes()?;
         let start = self.span();
@@ -405,7 +405,8 @@ impl Parser<'_> {
             } else {
                 id = match self.scopes.iter().rev().find_map(|scope| scope.tags.get(&tag.symbol)) {
                     Some(Tag::Enumeration(id)) => *id,
-                    // GNU C: an enumeration may be mentioned before it is defined. Its type is not known here, so only pointers to it can be used.
+                    // GNU C: an enumeration may be mentioned before it is defined. Such a mention has an unsupported type, so only pointers to it can
+                    // be used.
                     None if self.text.origin(span) != Origin::User => {
                         return Ok(TypeKind::Unsupported("enumerations that are not defined yet").into());
                     }
@@ -437,7 +438,7 @@ impl Parser<'_> {
     }
 }
 
-/// The type of the variable arguments of a function: an array of 24 bytes, as on x86-64. Its contents have no meaning here.
+/// `va_list`: an array of 24 bytes, as on x86-64. Its contents are not modelled.
 fn arguments() -> Type {
     let three = ExprKind::Integer(Literal { value: 3, unsigned: false, long: 0, decimal: true });
     let length = Expr { kind: three, span: Span::default(), expansion: ExpansionId::default() };

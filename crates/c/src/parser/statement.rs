@@ -73,8 +73,7 @@ impl Parser<'_> {
         self.skip_attributes()?;
         let kind = self.statement_kind()?;
         let ends = self.is_between_uses(self.at);
-        // If a statement comes from a whole macro use, fences can be inserted beside the use. Its position in the macro definition is then not
-        // needed.
+        // If fences can be inserted in the text on both sides of the statement, its position in the macro definition is not needed.
         let definition = if starts && ends { None } else { self.definition(first, self.at - 1) };
         Ok(Statement { kind, span: self.since(start), expansion, starts, ends, definition })
     }
@@ -274,7 +273,7 @@ impl Parser<'_> {
         if self.takes(":") {
             found.inputs = self.operands(&mut names)?;
         }
-        // An operand with a name has a number too, so `[name]` becomes `[number]`.
+        // Every operand has a number, so a reference `[name]` to a named operand becomes `[number]`.
         for (number, name) in names.into_iter().enumerate() {
             let Some(name) = name else { continue };
             let (name, number) = (format!("[{name}]"), format!("[{number}]"));
@@ -292,7 +291,7 @@ impl Parser<'_> {
             }
         }
         if jumps && self.takes(":") {
-            // Elaboration refuses the statement where it is reached, so the labels are not needed.
+            // `asm goto` is an error if an execution reaches it, so its labels are not needed.
             while !self.is(")") {
                 self.name("a label")?;
                 if !self.takes(",") {

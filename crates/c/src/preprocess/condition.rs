@@ -9,7 +9,7 @@ use crate::token::{Kind, Names, Token};
 /// Maximum nesting depth of parentheses and operators.
 const DEEPEST: usize = 200;
 
-/// A value of a condition. The bits of an unsigned value are kept as a signed number.
+/// The value of a condition or a part of it. The bits of an unsigned value are stored in an `i64`.
 #[derive(Clone, Copy)]
 struct Value {
     bits: i64,
@@ -22,7 +22,7 @@ impl Value {
     }
 }
 
-/// Whether a condition holds, after macros have been expanded and `defined` has been evaluated.
+/// Whether a condition is nonzero. The caller has already expanded macros and replaced `defined` by 0 or 1.
 pub fn holds(condition: &[Token], directive: Token, names: &Names) -> Result<bool, Error> {
     let mut reader = Reader { tokens: condition, at: 0, directive, names, depth: 0 };
     let value = reader.conditional(true)?;
@@ -76,7 +76,7 @@ impl Reader<'_> {
         Error::new(self.peek().as_ref().unwrap_or(last).span, message)
     }
 
-    /// A conditional expression. A part that is not evaluated is parsed, but its value may be undefined.
+    /// Parses a conditional expression. If it is not `evaluated`, such as the right side of `0 &&`, a division by zero in it is no error.
     fn conditional(&mut self, evaluated: bool) -> Result<Value, Error> {
         if self.depth >= DEEPEST {
             return Err(self.error("this condition is nested too deeplyly"));
@@ -171,7 +171,7 @@ impl Reader<'_> {
     }
 }
 
-/// Applies a binary operation; `None` for a division by zero.
+/// Applies a binary operation, unsigned if one of its operands is; `None` for a division by zero.
 fn apply(operator: &str, a: Value, b: Value) -> Option<Value> {
     let unsigned = a.unsigned || b.unsigned;
     let (x, y) = (a.bits, b.bits);

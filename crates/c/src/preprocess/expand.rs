@@ -10,8 +10,8 @@ use crate::error::Error;
 use crate::lexer::single;
 use crate::token::{ExpansionId, Kind, Token};
 
-/// Maximum number of tokens that all macros together may expand to. Without it, a few lines could define macros whose expansions do not fit into
-/// memory.
+/// Maximum number of tokens that all macro expansions together may produce. Without this limit, the expansions of a few short definitions could
+/// exceed the memory.
 const MOST_TOKENS: usize = 1 << 22;
 /// Maximum nesting depth of macros in arguments of macros.
 const DEEPEST: usize = 200;
@@ -46,7 +46,7 @@ impl Preprocessor<'_> {
         Ok(output)
     }
 
-    /// Counts the tokens that a macro expansion produced; an error if there are too many.
+    /// Adds to the count of tokens that macro expansions have produced; an error if there are too many, or if `stop` returns true.
     fn spend(&mut self, tokens: usize, token: Token) -> Result<(), Error> {
         self.spent += tokens;
         if self.spent > MOST_TOKENS {
@@ -62,7 +62,8 @@ impl Preprocessor<'_> {
 
     fn expansion(&mut self, used: &Macro, token: Token, last: Token) -> ExpansionId {
         let (at, inside) = (token.span, token.expansion);
-        // If the closing parenthesis comes from another expansion, only the macro name has a position here.
+        // If the closing parenthesis comes from another expansion than the macro name, the use has no contiguous position, so its position is that of
+        // the name.
         let whole =
             if last.expansion == inside && at.start <= last.span.start { at.to(last.span) } else { at };
         let outermost = match inside.index() {
@@ -98,13 +99,13 @@ impl Preprocessor<'_> {
         Token { kind, symbol: self.names.symbol(&spelling), ..token }
     }
 
-    /// The position in the text of the macro use that produced a token.
+    /// The position in the text of the name of the outermost macro whose use produced a token; for other tokens their own position.
     fn outermost(&self, token: Token) -> Span {
         let outer = token.expansion.index().map(|n| self.expansions[n].outermost as usize);
         outer.map_or(token.span, |n| self.expansions[n].at)
     }
 
-    /// Expands a function-like macro; its arguments follow in the input.
+    /// Expands a function-like macro. Its arguments are the next tokens of `input`, which is stored in reverse.
     fn call(
         &mut self,
         used: &Macro,
@@ -137,7 +138,7 @@ impl Preprocessor<'_> {
         if given == 1 && parameters.names.is_empty() && arguments[0].is_empty() {
             arguments.clear();
         } else if parameters.variadic && given + 1 == parameters.names.len() {
-            // GNU C: the comma before empty variable arguments may be omitted.
+            // GNU C: if there are no variable arguments, the comma before them may be omitted.
             arguments.push(Vec::new());
         }
         if arguments.len() != parameters.names.len() {
@@ -158,7 +159,7 @@ impl Preprocessor<'_> {
         self.substitute(used, &arguments, expansion, hidden, depth)
     }
 
-    /// The body of a macro with arguments substituted for parameters.
+    /// The replacement list of a macro with arguments substituted for parameters; `#` and `##` are evaluated.
     fn substitute(
         &mut self,
         used: &Macro,
@@ -169,7 +170,7 @@ impl Preprocessor<'_> {
     ) -> Result<Vec<Token>, Error> {
         let none = Parameters { names: Vec::new(), variadic: false };
         let parameters = used.parameters.as_ref().unwrap_or(&none);
-        // Tokens of the call itself are attributed to this macro; tokens that other macros produced keep their attribution.
+        // Argument tokens that the caller wrote are attributed to this macro use; those that other macro uses produced keep their attribution.
         let inside = expansion.index().map_or(expansion, |n| self.expansions[n].inside);
         let mut result: Vec<Token> = Vec::new();
         let mut expanded: Vec<Option<Rc<[Token]>>> = vec![None; arguments.len()];
@@ -308,7 +309,7 @@ impl Preprocessor<'_> {
         Ok(result.into())
     }
 
-    /// An argument as a string, as produced by `#`.
+    /// The string that `#` makes of an argument.
     fn text_of(&self, argument: &[Token]) -> String {
         let mut text = String::from("\"");
         for (n, token) in argument.iter().enumerate() {

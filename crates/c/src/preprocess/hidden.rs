@@ -1,5 +1,5 @@
-//! Hide sets: for each token, the macros that must not be expanded there (D. Prosser's algorithm, on which the C89 wording is based). A macro is
-//! never expanded inside its own expansion, so expansion terminates. Equal sets share a number.
+//! Hide sets (D. Prosser's algorithm, on which the wording of C89 is based): for each token, the set of macros that must not be expanded there. They
+//! ensure that a macro is never expanded inside its own expansion, so expansion terminates. Equal sets have the same number.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::token::Symbol;
 
-/// All sets so far; number 0 is the empty set.
+/// All hide sets that occurred so far, by number; number 0 is the empty set.
 #[derive(Debug)]
 pub struct HiddenSets {
     sets: Vec<Rc<BTreeSet<Symbol>>>,
@@ -35,7 +35,7 @@ impl HiddenSets {
         self.sets[set as usize].contains(&name)
     }
 
-    /// A set with one more macro.
+    /// The number of the set with this macro added.
     pub fn with(&mut self, set: u32, name: Symbol) -> u32 {
         if let Some(&known) = self.with.get(&(set, name)) {
             return known;
@@ -47,7 +47,7 @@ impl HiddenSets {
         number
     }
 
-    /// The union of two sets.
+    /// The number of the union of two sets.
     pub fn union(&mut self, a: u32, b: u32) -> u32 {
         if a == b || b == 0 {
             return a;
@@ -61,7 +61,7 @@ impl HiddenSets {
         number
     }
 
-    /// The intersection of two sets.
+    /// The number of the intersection of two sets.
     pub fn intersection(&mut self, a: u32, b: u32) -> u32 {
         if a == b {
             return a;

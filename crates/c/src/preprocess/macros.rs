@@ -12,7 +12,7 @@ use super::Words;
 /// A macro definition, or a built-in macro.
 #[derive(Clone, Debug)]
 pub struct Macro {
-    /// Its name.
+    /// The name, as a token of the `#define`.
     pub name: Token,
     /// The parameters of a function-like macro; `None` for an object-like one.
     pub parameters: Option<Parameters>,
@@ -45,7 +45,7 @@ pub struct Parameters {
 }
 
 impl Macro {
-    /// Whether another definition is identical, which the standard allows (C11 6.10.3 p. 2).
+    /// Whether another definition is equivalent, so that the redefinition is allowed (C11 6.10.3 p. 2).
     pub fn says_the_same(&self, other: &Macro) -> bool {
         let alike = |(n, (a, b)): (usize, (&Token, &Token))| {
             a.kind == b.kind && a.symbol == b.symbol && (n == 0 || a.spaced == b.spaced)
@@ -56,7 +56,7 @@ impl Macro {
             && self.body.iter().zip(&*other.body).enumerate().all(alike)
     }
 
-    /// Parses the definition after `#define`.
+    /// Parses the tokens after `#define`.
     pub fn define(line: &[Token], define: Token, words: &Words) -> Result<Macro, Error> {
         let name = match line.first() {
             Some(name) if name.kind == Kind::Identifier => *name,
@@ -66,7 +66,7 @@ impl Macro {
         if name.is(words.defined) {
             return Err(Error::new(name.span, "`defined` cannot be the name of a macro"));
         }
-        // Only a parenthesis directly after the name starts parameters.
+        // A parenthesis starts parameters only if no white space precedes it.
         let (parameters, body) = match line.get(1) {
             Some(open) if open.is(words.open) && !open.spaced => {
                 let (parameters, length) = Parameters::parse(&line[2..], *open, words)?;
@@ -97,7 +97,7 @@ impl Macro {
 }
 
 impl Parameters {
-    /// Parses the parameters after an opening parenthesis; returns also the number of tokens, including the closing parenthesis.
+    /// Parses the parameters after an opening parenthesis. Also returns the number of tokens consumed, including the closing parenthesis.
     fn parse(line: &[Token], open: Token, words: &Words) -> Result<(Self, usize), Error> {
         let mut found = Parameters { names: Vec::new(), variadic: false };
         let mut n = 0;

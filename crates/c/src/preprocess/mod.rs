@@ -1,10 +1,9 @@
 //! The preprocessor: translation phase 4 of C11 (6.10), which executes directives and expands macros.
 //!
-//! The output is a list of tokens. Each token has the position of its characters and, if a macro produced it, the chain of macro uses, so that
-//! messages and fences refer to the user's text.
+//! The output is a list of tokens. Each token records the position of its characters and, if a macro produced it, the chain of macro uses, so that
+//! messages and fences refer to the text that the user wrote.
 //!
-//! The text between two directives is expanded as one piece. Hence the arguments of a macro may not contain a directive, which is undefined in C
-//! anyway.
+//! All text between two directives is expanded at once. Hence the arguments of a macro may not contain a directive; C leaves that undefined.
 
 mod condition;
 mod expand;
@@ -29,26 +28,26 @@ const DEEPEST_INCLUDE: usize = 64;
 /// Maximum number of tokens of all files together.
 const MOST_TOKENS: usize = 1 << 23;
 
-/// How a directive names a header.
+/// The form of an `#include` directive, which determines where its header is searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// `#include "name"`.
     Quoted,
     /// `#include <name>`.
     Bracketed,
-    /// `#include_next`, with quotes or brackets: the search goes on behind the folder of the including file.
+    /// `#include_next`, with quotes or brackets: the search starts after the folder in which the including file was found.
     Next,
 }
 
-/// Who wrote a file.
+/// The author of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
-    /// The user.
+    /// The user: the main file, and included files that are neither model headers nor in folders of the system.
     #[default]
     User,
-    /// It is a model header.
+    /// Fencewright: the file is a model header.
     Model,
-    /// The system: no warnings are about it, and the declarations of the model headers take precedence over its own.
+    /// The system: warnings about these files are suppressed, and declarations in model headers take precedence over theirs.
     System,
 }
 
@@ -64,12 +63,12 @@ impl Origin {
     }
 }
 
-/// The reason why there is no header, and advice.
+/// Says why an included file was not found, with advice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// The reason.
+    /// The reason, as the second half of the error message.
     pub why: String,
-    /// The options that help, if any.
+    /// The command-line options with which the file might be found, if any.
     pub help: Option<String>,
 }
 
@@ -99,7 +98,7 @@ pub enum MacroOption {
     Undefine(String),
 }
 
-/// Provides the included files.
+/// Finds and reads the files that the program includes.
 pub trait Files {
     /// Called before a source file is read. What follows is included from this file.
     fn begin(&mut self, _source: FileId) {}
@@ -109,7 +108,7 @@ pub trait Files {
     fn origin(&self, _file: FileId) -> Origin {
         Origin::User
     }
-    /// The text of a file, of the main file too.
+    /// The text of a file, which may also be the main file.
     fn text(&self, file: FileId) -> Rc<str>;
     /// The name of a file, for `__FILE__`.
     fn name(&self, file: FileId) -> String;
@@ -120,7 +119,7 @@ pub trait Files {
 /// One use of a macro.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expansion {
-    /// The name of the macro.
+    /// The name of the macro that is expanded.
     pub name: Symbol,
     /// The position of the macro name that was replaced.
     pub at: Span,
@@ -128,9 +127,10 @@ pub struct Expansion {
     pub whole: Span,
     /// The position of the replacement list; `None` for a macro that is not defined in a file.
     pub body: Option<Span>,
-    /// The macro use that produced the replaced macro name.
+    /// The macro use that produced the replaced macro name; `ExpansionId::default()` if the name stands in the text.
     pub inside: ExpansionId,
-    /// The number of the outermost macro use: this one, or the one in the text whose expansion contains this one.
+    /// The index in [`Preprocessed::expansions`] of the outermost macro use: this one if its name stands in the text, otherwise the one in the text
+    /// whose expansion contains this one.
     pub outermost: u32,
 }
 
@@ -141,15 +141,15 @@ pub struct Preprocessed {
     pub tokens: Vec<Token>,
     /// For each source file, the number of tokens up to its end.
     pub ends: Vec<usize>,
-    /// All macro uses.
+    /// All macro uses, in the order of expansion.
     pub expansions: Vec<Expansion>,
-    /// The spellings.
+    /// The spellings of all names and tokens, by [`Symbol`].
     pub names: Names,
     /// The replacement lists, by their positions.
     pub bodies: FxHashMap<Span, Rc<[Token]>>,
-    /// Messages of `#warning` and the like.
+    /// Messages of `#warning` directives, and warnings about redefined macros and the like.
     pub warnings: Vec<Error>,
-    /// The files that the user did not write.
+    /// The origins of included files, except those of the user.
     pub origins: FxHashMap<FileId, Origin>,
 }
 
@@ -159,8 +159,7 @@ impl Preprocessed {
         self.origins.get(&at.file).copied().unwrap_or_default()
     }
 
-    /// The position of the first token of the replacement list at `body` that starts at the offset `behind` or after it; `None` if there is no such
-    /// token.
+    /// The position of the first token at or after the offset `behind` in the replacement list at `body`; `None` if there is none.
     pub fn next_in_body(&self, body: Span, behind: u32) -> Option<Span> {
         let tokens = self.bodies.get(&body)?;
         let next = tokens.partition_point(|token| token.span.start < behind);
@@ -184,12 +183,12 @@ impl Preprocessed {
     }
 }
 
-/// An open `#if`.
+/// An `#if` whose `#endif` has not been reached.
 struct Branch {
     opened: Token,
-    /// Whether the enclosing text is active.
+    /// Whether the text that contains the `#if` is active, that is, not skipped.
     around: bool,
-    /// Whether the current branch is active, provided that the enclosing text is.
+    /// Whether the condition of the current branch selects it; the branch is active if also `around` holds.
     taken: bool,
     /// Whether no later branch can become active: an earlier branch was active, or the enclosing text is not active.
     done: bool,
@@ -197,7 +196,7 @@ struct Branch {
     last: bool,
 }
 
-/// Whether text inside all these branches is active.
+/// Whether the text inside all these branches is active, that is, not skipped.
 fn counts(branches: &[Branch]) -> bool {
     branches.last().is_none_or(|branch| branch.around && branch.taken)
 }
@@ -207,9 +206,9 @@ struct Preprocessor<'a> {
     stop: &'a dyn Fn() -> bool,
     names: Names,
     words: Words,
-    /// The macros that the text sees which is not in model headers.
+    /// The macros that are visible outside model headers.
     macros: FxHashMap<Symbol, Rc<Macro>>,
-    /// The macros of the model headers, which their own text sees even where the user has defined others of the same names.
+    /// The macros of the model headers. They are visible inside model headers even if the user has defined other macros with the same names.
     of_models: FxHashMap<Symbol, Rc<Macro>>,
     hidden: HiddenSets,
     expansions: Vec<Expansion>,
@@ -324,7 +323,7 @@ impl Preprocessor<'_> {
         Ok(())
     }
 
-    /// A name without a position.
+    /// A name token without a position.
     fn word(&mut self, spelling: &str) -> Token {
         let symbol = self.names.symbol(spelling);
         let expansion = ExpansionId::default();
@@ -394,7 +393,7 @@ impl Preprocessor<'_> {
         Ok(tokens)
     }
 
-    /// Expands the macros in the text so far and appends it to the output.
+    /// Expands the macros in `text`, appends the result to the output, and clears `text`.
     fn flush(&mut self, text: &mut Vec<Token>) -> Result<(), Error> {
         if text.is_empty() {
             return Ok(());
@@ -503,9 +502,10 @@ impl Preprocessor<'_> {
         self.origins.get(&at.file).copied().unwrap_or_default()
     }
 
-    /// The macro that a name means; `None` if it means none.
+    /// The macro that a name denotes, if any.
     ///
-    /// The text of a model header does not see the macros of the user: `#define smp_mb() ...` must not change its declaration of `smp_mb`.
+    /// Names in model headers denote only predefined macros and macros of model headers: a user's `#define smp_mb() ...` must not change the
+    /// declaration of `smp_mb` in a model header.
     fn meant(&self, name: Token) -> Option<Rc<Macro>> {
         if self.origin(name.span) != Origin::Model {
             return self.macros.get(&name.symbol).cloned();
@@ -517,8 +517,8 @@ impl Preprocessor<'_> {
         self.of_models.get(&name.symbol).or_else(predefined).cloned()
     }
 
-    /// Defines a macro. The user's definitions take precedence over those of model headers, and these over those of the system. Redefining a macro of
-    /// the user with another replacement is a warning.
+    /// Defines a macro. A definition by the user takes precedence over a later one in a model header, and one in a model header over a later one of
+    /// the system. A warning is given if the user defines a macro twice with different replacement lists.
     fn define(&mut self, defined: Macro) {
         let (symbol, span) = (defined.name.symbol, defined.name.span);
         if let Some(written) = defined.written {
@@ -542,7 +542,7 @@ impl Preprocessor<'_> {
         self.macros.insert(symbol, defined);
     }
 
-    /// Forgets a macro. The system cannot forget those of model headers.
+    /// Undefines a macro. An `#undef` in a header of the system does not affect macros of model headers.
     fn undefine(&mut self, name: Token) {
         let origin = self.origin(name.span);
         if origin == Origin::Model {
@@ -612,7 +612,7 @@ impl Preprocessor<'_> {
         Ok(answered)
     }
 
-    /// Parses the name of a header.
+    /// Parses the header name of an `#include`.
     fn header(&mut self, directive: Token, line: &[Token], file: FileId) -> Result<(String, Form), Error> {
         let wrong = Error::new(directive.span, "expected `\"file\"` or `<file>`");
         let first = *line.first().ok_or_else(|| wrong.clone())?;
@@ -625,7 +625,7 @@ impl Preprocessor<'_> {
             && first.expansion.is_none()
             && first.span.file == file
         {
-            // The text in angle brackets is not tokenised, so it is taken from the file.
+            // A name in angle brackets is not a sequence of preprocessing tokens, so its characters are read from the file.
             let text = self.files.text(file);
             let rest = text.get(first.span.end as usize..).unwrap_or("");
             let end = rest.find(['>', '\n']).filter(|&end| rest.as_bytes()[end] == b'>');
@@ -660,7 +660,8 @@ impl Preprocessor<'_> {
         self.file(included, at, depth + 1)
     }
 
-    /// Includes `<features.h>`, as all headers of the C library do, and rely on that each other do.
+    /// Includes `<features.h>` along with a model header that replaces a header of the C library. All headers of the C library include this file, and
+    /// those that have no model rely on an earlier header having done so.
     fn features(&mut self, file: FileId, at: Span, depth: usize) -> Result<(), Error> {
         match self.files.include("features.h", Form::Bracketed, file, at) {
             Ok(features) => self.file(features, at, depth + 1),
@@ -669,7 +670,7 @@ impl Preprocessor<'_> {
     }
 }
 
-/// Refuses a pragma that changes what the program means.
+/// An error for a pragma that would change what the program means.
 fn refused_pragma(word: &str, span: Span) -> Result<(), Error> {
     let help = match word {
         "pack" => "use `__attribute__((packed))`",

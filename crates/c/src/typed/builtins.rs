@@ -1,24 +1,24 @@
-//! The types of functions that are known by name, one line per type. Their meaning is defined by crate `c-model`.
+//! The types of functions that are known by name, in a table of names and types. Crate `c-model` defines their meaning.
 //!
-//! A function that the program defines or declares (the model headers declare those of the library) has the declared type. This table is for names
-//! that are usually not declared: generic functions, whose types depend on the argument, compiler builtins, and functions of Linux and of verifiers
-//! that are often used without a header.
+//! A function that the program or a model header declares has the declared type (most library functions are declared by a model header). The table
+//! covers names that are usually not declared: generic functions, whose types depend on an argument; compiler builtins; and functions of Linux and of
+//! verifiers that are often used without a header.
 //!
 //! A type is written `result (parameter, parameter)`, with these words:
 //!
-//! - `T*`: a pointer, which determines `T`; its type is kept, including qualifiers. Arguments for further `T*` become pointers to `T` without
-//!   qualifiers.
-//! - `&T`: a place, passed as its address, which determines `T`.
-//! - `T`: a value of that type, without qualifiers. `N`: the same for arithmetic, so it must be an integer.
-//! - `any`: any value, promoted; as a result, the type of the first argument. `any*`: any pointer, with its type kept.
-//! - `void`, `bool`, `int`, `uint`, `long`, `ulong`, `char*`, `void*`: these types. `order`: an `int`, constant if possible.
+//! - `T*`: a pointer, whose pointee type is `T`; the argument keeps its type, including qualifiers. Arguments for further `T*` are converted to
+//!   pointers to unqualified `T`.
+//! - `&T`: a place, passed by address, whose type is `T`.
+//! - `T`: a value of type `T`, without qualifiers. `N`: likewise, but the operation is arithmetic, so `T` must be an integer type.
+//! - `any`: any value, promoted; as a result, the type of the first argument. `any*`: any pointer, which keeps its type.
+//! - `void`, `bool`, `int`, `uint`, `long`, `ulong`, `char*`, `void*`: these types. `order`: an `int` that is a memory order.
 //! - `...`: variable arguments.
 
 use super::tree::{Type, TypeKind};
 use super::types::{CHAR, LONG, UNSIGNED, UNSIGNED_LONG};
 use crate::arithmetic::Arithmetic;
 
-/// Names and their types.
+/// Names that share a type, and that type.
 const TABLE: &[(&[&str], &str)] = &[
     // C11 (7.17).
     (&["atomic_init"], "void (T*, T)"),
@@ -103,8 +103,8 @@ const TABLE: &[(&[&str], &str)] = &[
         "T (T*, N, order)",
     ),
     (&["__c11_atomic_thread_fence", "__c11_atomic_signal_fence"], "void (order)"),
-    // GNU C, the older builtins. Their variable arguments list the variables that the barrier protects; gcc ignores this list and protects all
-    // variables.
+    // GNU C, the older builtins. Their variable arguments list the variables that the implied barrier protects. gcc ignores this list and protects
+    // all variables.
     (
         &[
             "__sync_fetch_and_add",
@@ -154,7 +154,7 @@ const TABLE: &[(&[&str], &str)] = &[
     (&["__builtin_assume_aligned"], "void* (void*, ulong, ...)"),
     // Intel's names.
     (&["_mm_mfence", "_mm_sfence", "_mm_lfence", "_mm_pause"], "void ()"),
-    // The library, where no header is included.
+    // Functions of the C library, for programs that call them without including a header.
     (&["__fencewright_assert", "assert"], "void (any)"),
     (&["__assert_fail"], "void (char*, char*, uint, char*)"),
     (&["abort"], "void ()"),
@@ -252,7 +252,7 @@ const TABLE: &[(&[&str], &str)] = &[
     (&["WARN_ON", "WARN_ON_ONCE"], "bool (any)"),
 ];
 
-/// One word of a type.
+/// One word in the notation for types that the head of this file defines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     /// A fixed type.
@@ -292,7 +292,7 @@ pub(super) fn signature(name: &str) -> Option<Signature> {
     })
 }
 
-/// The names in the table, for suggestions.
+/// All names in the table, from which the nearest is suggested for an undeclared name.
 pub fn names() -> impl Iterator<Item = &'static str> {
     TABLE.iter().flat_map(|(names, _)| names.iter().copied())
 }

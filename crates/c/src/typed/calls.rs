@@ -1,4 +1,4 @@
-//! Calls (C11 6.5.2.2): of functions of the program, of functions known by name, and through pointers.
+//! Calls (C11 6.5.2.2): of functions that the program declares, of functions known by name, and through pointers.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::token::Symbol;
 
 impl Typer<'_> {
-    /// Resolves a call: of a function of the program, of a function known by name, or through a pointer.
+    /// Resolves the callee and the arguments of a call.
     pub(super) fn call(
         &mut self,
         callee: &ast::Expr,
@@ -28,7 +28,7 @@ impl Typer<'_> {
             return self.call_by_name(name, callee, arguments, expr);
         }
         let (callee, ty) = match &callee.kind {
-            // Before C99 a function could be called without a declaration.
+            // Before C99, a call could precede the declaration of the function.
             ast::ExprKind::Name(name) if self.look_up(*name).is_none() => {
                 let spelled = self.spelled(*name);
                 self.warn(callee.span, format!("`{spelled}` is called before it is declared"));
@@ -69,7 +69,7 @@ impl Typer<'_> {
         Ok(Operand::Value(self.made(ExprKind::Call(callee, arguments), result, expr)))
     }
 
-    /// The arguments, converted to the types of the parameters.
+    /// The arguments, converted to the types of the parameters; an error if their number is wrong.
     fn arguments(
         &mut self,
         ty: &Rc<FunctionType>,
@@ -91,7 +91,7 @@ impl Typer<'_> {
         Ok(typed)
     }
 
-    /// A call of a function that the program does not declare.
+    /// A call of a function that is not declared: a builtin, a function in the table of [`builtins`], or else an unknown function, with a warning.
     fn call_by_name(
         &mut self,
         name: Symbol,
@@ -117,7 +117,7 @@ impl Typer<'_> {
         Ok(Operand::Value(self.made(ExprKind::Call(Callee::Builtin(spelled), arguments), Type::int(), expr)))
     }
 
-    /// Builtins and macros with a special syntax or type, such as `__builtin_choose_expr` and `READ_ONCE`.
+    /// Handles builtins and macros that are not ordinary functions, such as `__builtin_choose_expr` and `READ_ONCE`; `None` for other names.
     fn of_the_compiler(
         &mut self,
         name: &str,
@@ -180,14 +180,14 @@ impl Typer<'_> {
         Ok(Some(Operand::Value(Expr { span: expr.span, expansion: expr.expansion, ..value })))
     }
 
-    /// A place that is accessed exactly once, as if it were `volatile` and not atomic.
+    /// The operand of `READ_ONCE` and the like: a place with a `volatile`, non-atomic type, so that each access is performed exactly once.
     fn once(&mut self, expr: &ast::Expr) -> Typing<Place> {
         let place = self.place(expr, "what is accessed")?;
         let ty = Type { atomic: false, volatile: true, ..place.ty };
         Ok(Place { ty, ..place })
     }
 
-    /// A call of a function in the table.
+    /// A call of a function in the table of [`builtins`].
     fn known_call(
         &mut self,
         name: Rc<str>,
@@ -247,7 +247,7 @@ impl Typer<'_> {
         Ok(self.made(ExprKind::Call(Callee::Builtin(name), typed), result, expr))
     }
 
-    /// The type that a generic function accesses through its pointer.
+    /// The type of the object that a generic function accesses through its pointer argument.
     fn accessed(&mut self, pointer: &Expr, name: &str) -> Typing<Type> {
         let Some(to) = pointer.ty.pointee().cloned() else {
             return Err(Error::new(

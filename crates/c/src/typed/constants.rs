@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::preprocess::Origin;
 
 impl Typer<'_> {
-    /// The value of an integer constant expression.
+    /// The value of an integer constant expression; an error if the expression is not constant.
     pub(super) fn constant(&mut self, expr: &ast::Expr) -> Typing<i128> {
         let value = self.value(expr)?;
         if value.ty.arithmetic().is_none() {
@@ -21,7 +21,8 @@ impl Typer<'_> {
         })
     }
 
-    /// The value of an expression, if it is a compile-time constant. Operands that are not evaluated need not be constant.
+    /// The value of an expression if it can be computed at compile time. Operands that are not evaluated, such as `x` in `0 && x`, need not be
+    /// constant.
     pub(super) fn evaluated(&self, expr: &Expr) -> Option<i128> {
         self.evaluated_with(expr, &binary)
     }
@@ -64,8 +65,7 @@ impl Typer<'_> {
         }
     }
 
-    /// The value of a variable, if it never changes and is initialised with a constant. Needed because GNU C allows `const` variables in array
-    /// lengths.
+    /// The value of a variable that never changes and is initialised with a constant; needed for array lengths, where GNU C allows `const` variables.
     fn value_of_constant(&self, place: &Place) -> Option<i128> {
         match place.kind {
             PlaceKind::Local(id) => self.body.as_ref()?.constants.get(&id).copied(),
@@ -92,7 +92,7 @@ impl Typer<'_> {
             })?;
             let name = &enumerator.name;
             let known = self.scopes.last().is_some_and(|scope| scope.contains_key(&name.symbol));
-            // The user or a model header may have declared an enumerator of the system before.
+            // An enumerator in a system header may repeat one of the user or of a model header.
             if !(known && self.origin(name.span) == Origin::System) {
                 self.declare_new(name.symbol, Entity::Number(next, ty), name.span)?;
             }
@@ -107,7 +107,7 @@ impl Typer<'_> {
         Ok(())
     }
 
-    /// `_Static_assert`.
+    /// Checks the conditions of `_Static_assert`.
     pub(super) fn static_assertions(&mut self, assertions: &[(ast::Expr, Option<String>)]) -> Typing<()> {
         for (condition, text) in assertions {
             let holds = match self.constant(condition) {
@@ -129,7 +129,7 @@ impl Typer<'_> {
         Ok(())
     }
 
-    /// The offset of a member, for `offsetof`.
+    /// The offset in bytes that `offsetof` denotes: `path` leads from an object of type `ty` to a member.
     pub(super) fn offset(&mut self, ty: &Type, path: &[ast::Designator], at: &ast::Expr) -> Typing<u64> {
         let (mut offset, mut ty) = (0u64, ty.clone());
         for step in path {
@@ -190,7 +190,8 @@ impl Typer<'_> {
     }
 }
 
-/// Applies a binary operation to two constants; `None` for a fault. As in gcc, `1 << 31` and `-1 << 4`, common in masks, are allowed.
+/// Applies a binary operation to two constants; `None` for undefined behaviour, except `1 << 31` and `-1 << 4`, which gcc allows and which are common
+/// in masks.
 pub(super) fn binary(op: BinaryOp, (x, a): (i128, &Type), (y, b): (i128, &Type)) -> Option<i128> {
     let types = (
         a.arithmetic().unwrap_or(super::types::UNSIGNED_LONG),
@@ -225,7 +226,7 @@ fn unary(op: UnaryOp, value: i128, ty: &Type) -> Option<i128> {
     arithmetic::unary(op, (value, ty.arithmetic()?)).ok().map(|(value, _)| value)
 }
 
-/// Converts a constant to another type.
+/// The value of a constant after conversion to another type.
 pub(super) fn converted(ty: &Type, value: i128) -> i128 {
     match ty.kind {
         TypeKind::Integer(values) => values.converted(value),

@@ -1,4 +1,4 @@
-//! Conversions (C11 6.3): implicit ones and casts. Conversions about which gcc only warns are warnings here too.
+//! Conversions (C11 6.3): implicit conversions and casts. Where gcc only warns about a conversion, so does this module.
 
 use fencewright_program::Span;
 
@@ -10,7 +10,7 @@ use crate::arithmetic::Arithmetic;
 use crate::ast::Rank;
 use crate::error::Error;
 
-/// Converts a value to a type; the two types must be convertible.
+/// Converts a value to a type. The caller has checked that C allows this conversion.
 pub(super) fn convert(expr: Expr, to: &Type) -> Expr {
     let ty = to.unqualified();
     if expr.ty == ty {
@@ -18,7 +18,7 @@ pub(super) fn convert(expr: Expr, to: &Type) -> Expr {
     }
     let (span, expansion) = (expr.span, expr.expansion);
     let inner = match expr.kind {
-        // A value-preserving promotion is redundant under another conversion.
+        // If a promotion preserves all values, a conversion of its result equals the same conversion of its operand.
         ExprKind::Convert(inner) if only_wider(&inner.ty, &expr.ty) => inner,
         _ => expr.into(),
     };
@@ -43,7 +43,7 @@ pub(super) fn floating(at: Span) -> Error {
 }
 
 impl Typer<'_> {
-    /// Integer promotion (C11 6.3.1.1 p. 2), including bit-fields.
+    /// Integer promotion (C11 6.3.1.1 p. 2); the promoted type of a bit-field depends on its width.
     pub(super) fn promoted(&self, expr: Expr) -> Typing<Expr> {
         let Some(values) = expr.ty.arithmetic() else {
             return Err(match expr.ty.kind {
@@ -84,7 +84,7 @@ impl Typer<'_> {
         Ok((convert(a, &ty), convert(b, &ty)))
     }
 
-    /// The default promotion of an argument without a parameter (C11 6.5.2.2 p. 6).
+    /// The default promotion of an argument that has no declared parameter (C11 6.5.2.2 p. 6).
     pub(super) fn unguided(&mut self, expr: Expr) -> Typing<Expr> {
         match expr.ty.kind {
             TypeKind::Integer(_) => self.promoted(expr),
@@ -93,7 +93,7 @@ impl Typer<'_> {
         }
     }
 
-    /// Checks that a value can be used as a condition: an integer or a pointer.
+    /// Passes on a value that can be used as a condition (an integer or a pointer); an error for other values.
     pub(super) fn scalar(&self, expr: Expr) -> Typing<Expr> {
         match &expr.ty.kind {
             TypeKind::Integer(_) | TypeKind::Pointer(_) => Ok(expr),
@@ -105,7 +105,8 @@ impl Typer<'_> {
         }
     }
 
-    /// An implicit conversion (C11 6.5.16.1): in an assignment, of an argument, or of the result of a function.
+    /// An implicit conversion (C11 6.5.16.1): of an assigned value, an argument, or a returned value. Messages use `what` for the target of the
+    /// value.
     pub(super) fn implicit(&mut self, expr: Expr, to: &Type, what: &str) -> Typing<Expr> {
         let span = expr.span;
         match (&expr.ty.kind, &to.kind) {
@@ -196,7 +197,7 @@ impl Typer<'_> {
     }
 }
 
-/// Whether two integer types differ only in sign, which gcc accepts silently by default.
+/// Whether two integer types have the same rank, so that they differ at most in sign. gcc accepts pointers to two such types without a warning.
 fn same_but_for_sign(a: &Type, b: &Type) -> bool {
     match (a.arithmetic(), b.arithmetic()) {
         (Some(Arithmetic::Integer(a)), Some(Arithmetic::Integer(b))) => a.rank == b.rank,

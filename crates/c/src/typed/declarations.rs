@@ -1,4 +1,5 @@
-//! Declarations and functions (C11 6.7, 6.9): repeated declarations of variables, and local variables, including `static` ones.
+//! Declarations and functions (C11 6.7, 6.9): variables at file scope, which may be declared repeatedly, and local variables, including `static`
+//! ones.
 
 use std::rc::Rc;
 
@@ -17,7 +18,7 @@ use crate::error::Error;
 use crate::preprocess::Origin;
 
 impl Typer<'_> {
-    /// Processes everything that a declaration declares besides its names: enumerators, structures, type names and assertions.
+    /// Processes the parts of a declaration other than its declarators: enumerators, structures, type names and assertions.
     fn brought(&mut self, declaration: &ast::Declaration) -> Typing<()> {
         self.enumerators(&declaration.enumerators)?;
         for &id in &declaration.records {
@@ -25,7 +26,8 @@ impl Typer<'_> {
             unless_always(done)?;
         }
         for (name, ty) in &declaration.types {
-            // The parser has already resolved type names. Here the array lengths and `typeof`s in their types are evaluated in the current scope.
+            // The parser has already resolved type names. Only the array lengths and `typeof`s inside their types remain to be evaluated, in the
+            // current scope.
             if !matches!(ty.kind, ast::TypeKind::Record(_)) {
                 let done = self.ty(ty, name.span).map(drop);
                 unless_always(done)?;
@@ -34,8 +36,7 @@ impl Typer<'_> {
         self.static_assertions(&declaration.assertions)
     }
 
-    /// The type of a declarator. For `__auto_type` also the initial value that determines the type, because an initial value must be processed only
-    /// once.
+    /// The type of a declarator. For `__auto_type`, also the initial value, which determines the type and must not be processed a second time.
     fn declared_type(&mut self, declarator: &ast::Declarator) -> Typing<(Type, Option<Initial>)> {
         let ast::Type { kind, atomic, volatile, .. } = &declarator.ty;
         match (kind, &declarator.initial) {
@@ -49,7 +50,7 @@ impl Typer<'_> {
         }
     }
 
-    /// The initial value of a variable, and its type completed with its length.
+    /// The initial value of a declarator, if any, and its type, in which an array has the length that the initial value determines.
     fn started(
         &mut self,
         declarator: &ast::Declarator,
@@ -111,7 +112,7 @@ impl Typer<'_> {
         Ok(())
     }
 
-    /// Records the value of a variable that never changes.
+    /// Records the constant value of a variable that never changes, for use in constant expressions.
     fn remember(&mut self, id: GlobalId, declarator: &ast::Declarator, initial: &Initial) {
         if self.never_changes(declarator)
             && let Some(value) = self.only_value(initial)
@@ -120,13 +121,13 @@ impl Typer<'_> {
         }
     }
 
-    /// Whether a variable always has its initial value: it is `const`, or the text never changes it.
+    /// Whether a variable always keeps its initial value: it is `const`, or the scan in [`super::unchanged`] found nothing that could change it.
     fn never_changes(&self, declarator: &ast::Declarator) -> bool {
         let name = &declarator.name;
         !declarator.ty.volatile && (declarator.ty.constant || self.changes.keeps(name.symbol, name.span))
     }
 
-    /// The value of a variable, if it is initialised with a single number.
+    /// The value of an initialiser that is a single constant number.
     fn only_value(&self, initial: &Initial) -> Option<i128> {
         match &initial.parts[..] {
             [(path, value)] if path.is_empty() && value.ty.arithmetic().is_some() => self.evaluated(value),
@@ -134,7 +135,7 @@ impl Typer<'_> {
         }
     }
 
-    /// A variable at file scope, declared for the first time or again (C11 6.2.7, 6.9.2).
+    /// The number of a variable at file scope (an index into `Typer::objects`), at its first or a later declaration (C11 6.2.7, 6.9.2).
     fn object(&mut self, declarator: &ast::Declarator, ty: Type, storage: ast::Storage) -> Typing<usize> {
         let (symbol, span) = (declarator.name.symbol, declarator.name.span);
         let mut open = matches!(declarator.ty.kind, ast::TypeKind::Array(_, None));
@@ -198,7 +199,7 @@ impl Typer<'_> {
         }
     }
 
-    /// Completes the type of a variable whose length has become known.
+    /// Completes the type of a variable after a declaration has given the array length that an earlier one left out.
     fn has_type(&mut self, object: usize, ty: Type) {
         let known = &mut self.objects[object];
         if known.open
@@ -213,7 +214,7 @@ impl Typer<'_> {
         }
     }
 
-    /// Checks that a variable may have this type.
+    /// An error if no variable may have this type.
     fn check_variable(&mut self, ty: &Type, span: Span) -> Typing<()> {
         match ty.kind {
             TypeKind::Void => {
@@ -223,7 +224,7 @@ impl Typer<'_> {
         }
     }
 
-    /// At the end of the file: completes variables that were only declared, and arrays whose length became known late.
+    /// At the end of the file: completes tentative definitions and arrays without a length. A variable that is used but never defined gets an error.
     pub(super) fn all_defined(&mut self) {
         for object in 0..self.objects.len() {
             let Object { used, symbol, defined, span, .. } = self.objects[object];
@@ -360,7 +361,7 @@ impl Typer<'_> {
         Ok(Some(StatementKind::Declare(id, initial)))
     }
 
-    /// Checks that the initial value of a static variable is a constant (C11 6.6 p. 7), and folds numbers.
+    /// Checks that the initial value of a static variable is a constant (C11 6.6 p. 7), and replaces constant expressions by numbers.
     fn fixed(&mut self, initial: &mut Initial) -> Typing<()> {
         for (_, value) in &mut initial.parts {
             if let Some(known) = self.evaluated(value) {
@@ -465,7 +466,7 @@ impl Typer<'_> {
             errors.push(error);
             (Vec::new(), none())
         });
-        // Each use of a name repeats the error of its declaration, so duplicates are removed.
+        // Each use of a name repeats the error of its declaration, so equal errors are merged.
         for n in (1..errors.len()).rev() {
             if errors[..n].contains(&errors[n]) {
                 errors.remove(n);
@@ -489,7 +490,7 @@ impl Typer<'_> {
     }
 }
 
-/// Drops an error, because it is reported again where the declared type is used. An error that no compiler accepts is kept.
+/// Drops an error that is reported again wherever the declared type is used. An error that no compiler accepts is returned.
 fn unless_always(done: Typing<()>) -> Typing<()> {
     done.or_else(|error| if error.always { Err(error) } else { Ok(()) })
 }

@@ -1,4 +1,4 @@
-//! Expressions (C11 6.5) except binary operators: each is resolved to a place or a value.
+//! Expressions (C11 6.5) except binary operators. Each expression is resolved to a place, a value, a string or a function ([`Operand`]).
 
 use std::rc::Rc;
 
@@ -18,15 +18,15 @@ use crate::ast::{self, BinaryOp, UnaryOp};
 use crate::error::Error;
 use crate::token::{ExpansionId, Symbol};
 
-/// The result of an expression before it is known how it is used.
+/// A resolved expression, before its context determines whether its value, its address or only its type is used.
 pub(super) enum Operand {
-    /// A place: its value, its address or its size may be used.
+    /// A place in memory.
     Place(Place),
     /// A value that is not read from a place, such as the result of an operation.
     Value(Expr),
-    /// A string: an array, unless it decays to a pointer.
+    /// A string literal, of array type; it decays to a pointer where its value is used.
     String(GlobalId, Type),
-    /// A function, by name and number.
+    /// A function: its name, its number if it has a body, and its type.
     Function(Rc<str>, Option<FunctionId>, Rc<FunctionType>),
 }
 
@@ -73,7 +73,7 @@ impl Typer<'_> {
         Ok(Expr { kind, ty, span, expansion })
     }
 
-    /// `&place`, as a constant or a pointer expression where possible; an error for a bit-field.
+    /// `&place`: a constant if the address is known (as in `&((struct s *)0)->member`), and `p` itself for `&*p`; an error for a bit-field.
     pub(super) fn address(&mut self, place: Place, span: Span, expansion: ExpansionId) -> Typing<Expr> {
         if self.bits(&place).is_some() {
             return Err(Error::new(span, "a bit-field has no address").help("make it a member of its own"));
@@ -89,7 +89,7 @@ impl Typer<'_> {
         Ok(Expr { kind: ExprKind::Address(place.into()), ty, span, expansion })
     }
 
-    /// Records that the address of a local variable is taken.
+    /// Records that the address of the local variable that contains `place` is taken.
     fn mark_address(&mut self, mut place: &Place) {
         loop {
             match &place.kind {
@@ -125,7 +125,7 @@ impl Typer<'_> {
         self.body.as_ref()?.sizes.get(&id).copied()
     }
 
-    /// The place that an expression denotes; an error if it denotes none.
+    /// The place that an expression denotes; an error if it is not an lvalue. Messages use `what` for the expression.
     pub(super) fn place(&mut self, expr: &ast::Expr, what: &str) -> Typing<Place> {
         match self.operand(expr)? {
             Operand::Place(place) => Ok(place),
@@ -135,7 +135,7 @@ impl Typer<'_> {
         }
     }
 
-    /// Resolves an expression.
+    /// Resolves an expression, limiting the nesting depth.
     pub(super) fn operand(&mut self, expr: &ast::Expr) -> Typing<Operand> {
         self.nested(expr.span, |typer| typer.any_operand(expr))
     }
@@ -211,7 +211,7 @@ impl Typer<'_> {
         Ok(Operand::Value(made))
     }
 
-    /// The number that `sizeof`, `_Alignof` or `offsetof` stands for.
+    /// The value of `sizeof`, `_Alignof` or `offsetof`, in bytes.
     fn layout_constant(&mut self, expr: &ast::Expr) -> Typing<u64> {
         use ast::ExprKind as Kind;
         let ty = match &expr.kind {
@@ -235,7 +235,7 @@ impl Typer<'_> {
         Ok(self.made(ExprKind::Assign(place.into(), value.into()), ty, expr))
     }
 
-    /// A cast. A cast of a variable to `void` does not count as a mention of the variable.
+    /// A cast. `(void)x` does not count as a use of the variable `x`.
     fn explicit_cast(&mut self, ty: &ast::Type, inner: &ast::Expr, expr: &ast::Expr) -> Typing<Expr> {
         let ty = self.ty(ty, expr.span)?;
         let before = self.mentioned(inner);
@@ -269,7 +269,7 @@ impl Typer<'_> {
         }
     }
 
-    /// The local variable that an expression names, if any, and whether it was mentioned before.
+    /// The local variable that an expression names, if any, and whether the function has used that variable before.
     fn mentioned(&self, expr: &ast::Expr) -> Option<(LocalId, bool)> {
         match (&expr.kind, &self.body) {
             (ast::ExprKind::Name(name), Some(body)) => match self.look_up(*name)? {
@@ -293,7 +293,7 @@ impl Typer<'_> {
                 body.mentioned.insert(id);
                 let ty = body.locals[id.index()].ty.clone();
                 if body.sizes.contains_key(&id) {
-                    // An array, which decays to a pointer to its first element.
+                    // The variable stands for an array whose length is not constant: it holds the pointer to which the array decays.
                     let place = Place { kind: PlaceKind::Local(id), ty: ty.clone(), span: expr.span };
                     return Ok(Operand::Value(self.made(ExprKind::Load(place.into()), ty, expr)));
                 }
@@ -328,7 +328,7 @@ impl Typer<'_> {
         Ok(Operand::Place(Place { kind, ty, span: expr.span }))
     }
 
-    /// Records that the current function names a function.
+    /// Records a mention of a function in the body of the current function; see [`Function::mentions`](super::tree::Function::mentions).
     pub(super) fn mention(&mut self, function: Option<FunctionId>) {
         if let (Some(body), Some(function)) = (&mut self.body, function) {
             body.mentions.push(function);
@@ -428,7 +428,7 @@ impl Typer<'_> {
         Ok(Place { ty, kind: PlaceKind::Element(array.into(), index.into()), span: expr.span })
     }
 
-    /// The type of a part: the parts of a `volatile` object are `volatile`.
+    /// The type of a member or element, which is `volatile` if the whole object is.
     fn part_type(&self, part: &Type, whole: &Type) -> Type {
         Type { volatile: part.volatile || whole.volatile, ..part.clone() }
     }
@@ -452,7 +452,7 @@ impl Typer<'_> {
         Ok(place)
     }
 
-    /// `__func__`, of which each function has one.
+    /// The variable that `__func__` denotes; each function has its own.
     fn function_name(&mut self, function: &str, span: Span) -> GlobalId {
         if let Some(&known) = self.function_names.get(function) {
             return known;
@@ -462,7 +462,7 @@ impl Typer<'_> {
         id
     }
 
-    /// A string as a variable. Two literals are two variables even if they are equal: C leaves open whether they are one object.
+    /// A static variable that holds a string. Equal literals get distinct variables; C leaves open whether they are one object.
     fn string(&mut self, text: &str, literal: bool, span: Span) -> GlobalId {
         let id = GlobalId(self.globals.len() as u32);
         let part = |(n, byte): (usize, u8)| {

@@ -11,40 +11,41 @@ use crate::ast::{self, Designator, Initializer, Rank};
 use crate::error::Error;
 use crate::token::ExpansionId;
 
-/// Maximum number of values that all designator ranges together stand for.
+/// Maximum number of values to which all designator ranges together may expand.
 const MOST_REPEATED: u64 = 1 << 18;
 
-/// An array, structure or union under initialisation.
+/// An array, structure or union that is being initialised.
 struct Aggregate {
     ty: Type,
-    /// Its path in the variable.
+    /// The path from the variable to this aggregate.
     path: Vec<Step>,
     /// Index of the next element or member.
     next: u64,
 }
 
-/// The initialised parts of a variable so far.
+/// The parts of a variable that have been initialised so far.
 #[derive(Default)]
 struct Parts {
     found: Vec<(Vec<Step>, Expr)>,
     /// The number of elements initialised so far, if the variable is an array of unknown length.
     length: u64,
-    /// The number of values that all designator ranges so far stand for.
+    /// The number of values to which the designator ranges so far expand.
     repeated: u64,
 }
 
-/// An initialiser in braces, for a variable or part of this type.
+/// An initialiser in braces, and the type of the variable or part that it initialises.
 #[derive(Clone, Copy)]
 struct Braces<'a> {
     ty: &'a Type,
-    /// Whether the initialiser determines the length.
+    /// Whether the initialiser determines the length, because `ty` is an array declared with `[]`.
     open: bool,
     list: &'a [(Vec<Designator>, Initializer)],
     span: Span,
 }
 
 impl Typer<'_> {
-    /// The initial value of a variable of this type, and the completed type; `open` if the initialiser determines the length.
+    /// The initial value of a variable of type `ty`, and the type completed with the length; `open` means that the initialiser determines this
+    /// length.
     pub(super) fn initial(
         &mut self,
         ty: &Type,
@@ -79,8 +80,8 @@ impl Typer<'_> {
         Ok((ty, Initial { parts: parts.found, whole }))
     }
 
-    /// If a variable is initialised with a compound literal `(type){ ... }` of its own type, the initialiser inside the literal, so that the literal
-    /// needs no variable; otherwise `initial` itself.
+    /// If a variable is initialised with a compound literal `(type){ ... }` of its own type, the initialiser inside the literal, because this literal
+    /// needs no variable of its own; otherwise `initial` unchanged.
     fn literal_for<'e>(&mut self, ty: &Type, initial: &'e Initializer, at: Span) -> Typing<&'e Initializer> {
         if let (Initializer::Expression(expr), TypeKind::Record(_) | TypeKind::Array(..)) =
             (initial, &ty.kind)
@@ -92,7 +93,7 @@ impl Typer<'_> {
         Ok(initial)
     }
 
-    /// The text of the initialiser, if it is a string that initialises an array of characters.
+    /// The text of a string literal that initialises an array of characters; `None` for any other expression or type.
     fn string_for<'e>(&self, ty: &Type, expr: &'e ast::Expr) -> Option<&'e str> {
         let TypeKind::Array(element, _) = &ty.kind else { return None };
         let character = match element.arithmetic()? {
@@ -115,7 +116,7 @@ impl Typer<'_> {
         span: Span,
     ) -> Typing<()> {
         let TypeKind::Array(element, length) = &ty.kind else { return Ok(()) };
-        // The terminating zero may be omitted if there is no room.
+        // The terminating zero is left out if it does not fit.
         if !open && text.len() as u64 > *length {
             return Err(Error::new(span, format!("this string does not fit into {length} characters"))
                 .help("leave the length open: `[]`"));
@@ -131,8 +132,8 @@ impl Typer<'_> {
         Ok(())
     }
 
-    /// A braced initialiser. Returns whether the parts that it does not mention are zero: true except for a scalar in braces, which has no other
-    /// parts.
+    /// Processes a braced initialiser. Returns whether parts that it does not mention become zero: false only for a value of a scalar variable, which
+    /// has no parts.
     fn braced(&mut self, braces: Braces<'_>, path: Vec<Step>, parts: &mut Parts) -> Typing<bool> {
         let Braces { ty, open, list, span } = braces;
         match &ty.kind {
@@ -192,7 +193,7 @@ impl Typer<'_> {
         Ok(true)
     }
 
-    /// The initialiser of a scalar, which may have braces; empty braces mean zero.
+    /// Processes the initialiser of a scalar, which may have braces; `{}` means zero. The result is that of `braced`.
     fn braced_scalar(&mut self, braces: Braces<'_>, path: Vec<Step>, parts: &mut Parts) -> Typing<bool> {
         let Braces { ty, open, list, span } = braces;
         match list {
@@ -214,8 +215,8 @@ impl Typer<'_> {
         }
     }
 
-    /// Whether the next element or member lies past the end of an aggregate (of a union: past the member that is initialised). An `open` array has no
-    /// end.
+    /// Whether no element or member is left for the next value; in a union, only the first member takes a value without a designator. An `open` array
+    /// is never full.
     fn is_full(&self, aggregate: &Aggregate, open: bool) -> bool {
         match &aggregate.ty.kind {
             TypeKind::Array(_, length) => !open && aggregate.next >= *length,
@@ -228,7 +229,7 @@ impl Typer<'_> {
         }
     }
 
-    /// The part of an aggregate with this number, if there is one.
+    /// The type of the element or member with this number and the step that leads to it; `None` if there is no such part.
     fn part(&self, aggregate: &Aggregate, number: u64) -> Option<(Type, Step)> {
         match &aggregate.ty.kind {
             TypeKind::Array(element, _) => Some(((**element).clone(), Step::Element(number))),
@@ -240,7 +241,7 @@ impl Typer<'_> {
         }
     }
 
-    /// Pushes the next part of the innermost aggregate as the new innermost one.
+    /// Pushes the next part of the innermost aggregate, which so becomes the innermost one itself.
     fn descend(&mut self, stack: &mut Vec<Aggregate>, span: Span) -> Typing<()> {
         let top = &stack[stack.len() - 1];
         let Some((ty, step)) = self.part(top, top.next) else {
@@ -264,7 +265,7 @@ impl Typer<'_> {
         matches!(ty.kind, TypeKind::Record(id) if self.records[id.0 as usize].union)
     }
 
-    /// Moves to the part that designators name. If the last designator is a range, the caller handles the range.
+    /// Makes the part that the designators name the next part. If the last designator is a range, returns its first and last index.
     fn designated(
         &mut self,
         stack: &mut Vec<Aggregate>,
@@ -394,7 +395,7 @@ impl Typer<'_> {
         }
     }
 
-    /// Whether there is no part left for another value. For a union all members count as parts, because a designator may name any of them.
+    /// Whether no part is left for another value. All members of a union count as parts here, because a designator may name any of them.
     fn is_full_for(&self, stack: &[Aggregate], open: bool) -> bool {
         let top = &stack[stack.len() - 1];
         match &top.ty.kind {

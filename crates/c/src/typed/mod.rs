@@ -1,12 +1,13 @@
-//! Semantic analysis: resolves names, types and constants (C11 6.2 to 6.9). The result is a [`Unit`] of [`tree`].
+//! Semantic analysis: resolves names, types and constants (C11 6.2 to 6.9). The result is a typed tree, the [`Unit`] of module [`tree`].
 //!
 //! The analysis is a single pass from top to bottom; names of variables and functions are looked up in the scopes that are open at that point.
 //! Implicit operations of C (promotions, decay, conversions) become explicit, constants are folded, and unsupported constructs are reported with
-//! their position and advice. Programs that gcc accepts are accepted; gcc's warnings are warnings here, too.
+//! their position and advice. Programs that gcc accepts are not rejected; where gcc warns, this analysis warns too.
 //!
-//! An error counts only where an execution may reach it. The errors in the body of a function are kept in [`tree::Function::errors`], those of a
-//! variable in [`tree::Variable::error`], and those of other names and of structures are reported in the function that uses them. The exceptions are
-//! errors that no compiler accepts ([`Error::always`]), and errors in code that is evaluated at file scope.
+//! Most errors matter only if an execution may reach them. Therefore [`tree::Function::errors`] keeps the errors in the body of a function,
+//! [`tree::Variable::error`] keeps that of a variable, and errors in the declarations of other names and of structures are reported in the functions
+//! that use them. Two kinds of errors are always reported: those that no compiler accepts ([`Error::always`]), and those in code that is evaluated at
+//! file scope.
 
 mod builtins;
 mod calls;
@@ -51,23 +52,23 @@ const MOST_ERRORS: usize = 100;
 /// Maximum nesting depth of expressions and statements, because later passes process the tree recursively.
 const DEEPEST: u32 = 300;
 
-/// The result, or the error to report.
+/// The result of analysing one construct, or the error to report.
 type Typing<T> = Result<T, Error>;
 
 /// The state of the analysis.
 struct Typer<'a> {
     stop: &'a dyn Fn() -> bool,
     names: &'a Names,
-    /// The files that the user did not write.
+    /// The origins of the files that the user did not write.
     origins: &'a FxHashMap<FileId, Origin>,
     unit: &'a ast::Unit,
     records: Vec<Record>,
     layouts: Vec<Layout>,
     /// The types of enumerations, by number.
     enumerations: Vec<Arithmetic>,
-    /// The types of `typeof` expressions, each evaluated once, where it is written.
+    /// The types of `typeof` expressions. Each expression is analysed once, in the scope where it is written.
     types: FxHashMap<*const ast::Expr, Typing<Type>>,
-    /// The values of length expressions of arrays, each evaluated once, where it is written.
+    /// The lengths of arrays, by their length expressions. Each expression is evaluated once, in the scope where it is written.
     lengths: FxHashMap<*const ast::Expr, Typing<u64>>,
     /// The types of functions, by the parser's types of these functions.
     function_types: FxHashMap<*const ast::FunctionType, Rc<FunctionType>>,
@@ -79,22 +80,22 @@ struct Typer<'a> {
     bodies: Bodies<'a>,
     /// What the source files share.
     linking: Linking<'a>,
-    /// The types of functions that are only declared, and who declared them.
+    /// The types of functions that are only declared, and the origins of these declarations.
     declared: FxHashMap<Symbol, (Rc<FunctionType>, Origin)>,
     functions: Vec<Option<Function>>,
     globals: Vec<Variable>,
     function_names: FxHashMap<Rc<str>, GlobalId>,
-    /// Number of string literals and function names so far.
+    /// Number of static variables made so far for string literals and for `__func__`; the next one gets this number in its name.
     literals: usize,
-    /// The variables that the text may change.
+    /// The variables that the program may change after their initialisation.
     changes: Changes,
     /// Static variables that never change and are initialised with a constant.
     constants: FxHashMap<GlobalId, i128>,
     /// The current function; `None` outside of functions.
     body: Option<Body>,
-    /// The arrays whose length is declared after their first use, with that length, as found by this pass.
+    /// Arrays that are used before their length is declared, with that length, as found by this pass.
     late: FxHashMap<Symbol, u64>,
-    /// The same arrays, as found by the previous pass.
+    /// Such arrays as the previous pass found them; empty in the first pass.
     known_late: FxHashMap<Symbol, u64>,
     depth: u32,
     errors: Vec<Error>,
@@ -106,7 +107,7 @@ pub fn typed(text: &Preprocessed, unit: &ast::Unit) -> Result<Unit, Vec<Error>> 
     typed_unless(text, unit, &|| false)
 }
 
-/// Like [`typed`], but polls `stop` for every statement.
+/// Like [`typed`], but calls `stop` for every statement, and gives up when `stop` returns true.
 pub fn typed_unless(
     text: &Preprocessed,
     unit: &ast::Unit,
@@ -159,7 +160,7 @@ impl<'a> Typer<'a> {
         }
     }
 
-    /// Analyses all items.
+    /// Analyses all functions and declarations of the unit.
     fn all(mut self) -> Result<Self, Vec<Error>> {
         if let Err(error) = self.find_bodies() {
             self.errors.push(error);
@@ -204,7 +205,8 @@ impl<'a> Typer<'a> {
         }
     }
 
-    /// Reports an error of a declaration without a name. If the system has made it, whatever needs it has an error of its own.
+    /// Reports an error in a declaration that declares no name. If the declaration is in a system header, the error is not reported here, but where
+    /// the program uses the types that the declaration defines.
     fn report(&mut self, done: Typing<()>) {
         if let Err(error) = done
             && self.origin(error.span) != Origin::System

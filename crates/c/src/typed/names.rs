@@ -1,4 +1,4 @@
-//! Scopes (C11 6.2.1): the meaning of names, variables at file scope, which may be declared repeatedly, and suggestions for undeclared names.
+//! Scopes (C11 6.2.1): the meaning of names, the variables at file scope, and suggestions for undeclared names.
 
 use fencewright_program::Span;
 use rustc_hash::FxHashMap;
@@ -23,7 +23,7 @@ pub(super) enum Entity {
     Function,
     /// A name whose declaration has an error, by the number of the error in `Typer::failed`.
     Failed(usize),
-    /// An enumerator: a number.
+    /// An enumerator, with its value and type.
     Number(i128, Arithmetic),
 }
 
@@ -31,20 +31,20 @@ pub(super) enum Entity {
 pub(super) struct Object {
     pub symbol: Symbol,
     pub ty: Type,
-    /// Whether it is an array whose length is not known yet.
+    /// Whether the variable is an array whose length is not known yet.
     pub open: bool,
     pub thread_local: bool,
     /// Whether it has internal linkage: other source files cannot access it by its name.
     pub internal: bool,
     /// The number of the source file that declares it first or, if one defines it, of that file.
     pub file: usize,
-    /// The position of its declaration, preferably of its definition.
+    /// The position of the variable's declaration, preferably of its definition.
     pub span: Span,
-    /// Whether some declaration defines it: one without `extern`, or with an initial value.
+    /// Whether the variable is defined: by a declaration without `extern`, or by one with an initial value.
     pub defined: bool,
-    /// Its number; `None` until it is defined or used.
+    /// The variable's number in the typed tree; `None` until the variable is defined or used.
     pub id: Option<GlobalId>,
-    /// The position of its first use, if it is used.
+    /// The position of the variable's first use, if any.
     pub used: Option<Span>,
 }
 
@@ -58,7 +58,7 @@ impl Typer<'_> {
         self.scopes.last_mut().expect("there is always a scope").insert(name, entity)
     }
 
-    /// Declares a name that must be new in its scope.
+    /// Declares a name; an error if the innermost scope already declares it.
     pub(super) fn declare_new(&mut self, name: Symbol, entity: Entity, at: Span) -> Typing<()> {
         match self.declare(name, entity) {
             None => Ok(()),
@@ -71,7 +71,7 @@ impl Typer<'_> {
         }
     }
 
-    /// Analyses in a new scope.
+    /// Runs `look` inside a new innermost scope.
     pub(super) fn scoped<T>(&mut self, look: impl FnOnce(&mut Self) -> Typing<T>) -> Typing<T> {
         self.scopes.push(FxHashMap::default());
         let found = look(self);
@@ -101,7 +101,7 @@ impl Typer<'_> {
         id
     }
 
-    /// The error in the declaration of a name, if there is one.
+    /// The error of a name whose declaration failed.
     pub(super) fn failed(&self, entity: Option<Entity>) -> Option<Error> {
         match entity {
             Some(Entity::Failed(number)) => self.failed.get(number).cloned(),
@@ -109,7 +109,8 @@ impl Typer<'_> {
         }
     }
 
-    /// Keeps the error of a declaration at file scope until something uses the declared name. An error that no compiler accepts is reported.
+    /// Stores the error of a declaration at file scope, to be reported where the declared name is used. An error that no compiler accepts is reported
+    /// at once.
     pub(super) fn postpone(&mut self, name: Symbol, error: Error) {
         if error.always && self.origin(error.span) != Origin::System {
             return self.errors.push(error);
@@ -129,8 +130,8 @@ impl Typer<'_> {
     pub(super) fn undeclared(&self, name: Symbol, at: Span) -> Error {
         let name = self.spelled(name);
         let error = Error::new(at, format!("`{name}` is not declared"));
-        // A model header may lack a constant of the real header. So an undeclared name that looks like such a constant is an error only where an
-        // execution may reach it.
+        // A model header may lack a constant or an internal function of the real header. So an undeclared name that looks like one (capitals, or a
+        // leading `_`) is an error only if an execution may reach it.
         let constant = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
         let error = match name.starts_with('_') || name.chars().all(constant) {
             true => error,

@@ -26,7 +26,7 @@ impl Typer<'_> {
         })
     }
 
-    /// Checks that a place can be assigned to.
+    /// An error if nothing can be assigned to the place.
     pub(super) fn writable(&self, place: &Place) -> Typing<()> {
         match &place.ty.kind {
             TypeKind::Array(..) | TypeKind::Function(_) | TypeKind::Void => {
@@ -68,7 +68,8 @@ impl Typer<'_> {
         }
     }
 
-    /// The type in which arithmetic on the value of a place is done.
+    /// The promoted type of a place with this integer type, in which arithmetic on its value is computed; bit-fields of less than 32 bits promote to
+    /// `int`.
     fn promotion(&self, place: &Place, values: Arithmetic) -> Arithmetic {
         match self.bits(place) {
             Some(bits) if bits < 32 => Arithmetic::INT,
@@ -109,7 +110,7 @@ impl Typer<'_> {
         Ok(self.made(kind, ty, expr))
     }
 
-    /// The number of elements by which a pointer is moved.
+    /// The number of elements by which a pointer is moved, as a `long`; negated if the pointer moves `back`.
     fn distance(&mut self, value: Expr, back: bool, at: &ast::Expr) -> Typing<Expr> {
         let value = convert(self.promoted(value)?, &LONG.into());
         Ok(match back {
@@ -171,13 +172,13 @@ impl Typer<'_> {
         Ok(self.made(kind.0, kind.1, expr))
     }
 
-    /// The size of the pointee, by which the pointer is moved; at least 1, so that distances can be computed.
+    /// The size of the pointee in bytes, which scales pointer arithmetic; at least 1, since differences are divided by it.
     fn element_size(&mut self, pointer: &Type, expr: &ast::Expr) -> Typing<i128> {
         let to = pointer.pointee().cloned().unwrap_or(Type::void());
         Ok(i128::from(self.size(&to, expr.span)?.max(1)))
     }
 
-    /// A pointer moved by a number of elements.
+    /// A pointer moved forwards, or `back`, by a number of elements.
     fn moved(&mut self, pointer: Expr, by: Expr, back: bool, expr: &ast::Expr) -> Typing<Expr> {
         let ty = pointer.ty.clone();
         let size = self.element_size(&ty, expr)?;
@@ -201,7 +202,7 @@ impl Typer<'_> {
         let condition = self.scalar(condition)?;
         let Some(a) = a else {
             let b = self.value(b)?;
-            // The condition is the value of the first alternative. Its conversion to the common type does not change whether it is zero.
+            // The condition is also the value of the first alternative. The conversion to the common type does not change whether this value is zero.
             let (a, b) = self.alternatives(condition, b, expr)?;
             let ty = a.ty.clone();
             return Ok(self.made(ExprKind::Otherwise(a.into(), b.into()), ty, expr));
@@ -212,7 +213,7 @@ impl Typer<'_> {
         Ok(self.made(ExprKind::Conditional(condition.into(), a.into(), b.into()), ty, expr))
     }
 
-    /// The two alternatives, converted to a common type.
+    /// The second and third operand of a conditional expression, converted to a common type.
     fn alternatives(&mut self, a: Expr, b: Expr, expr: &ast::Expr) -> Typing<(Expr, Expr)> {
         match (&a.ty.kind, &b.ty.kind) {
             (TypeKind::Integer(_), TypeKind::Integer(_)) => self.common(a, b),

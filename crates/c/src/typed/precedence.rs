@@ -1,7 +1,8 @@
-//! Functions that several texts declare or define: the user's text, the model headers, and the headers of the system.
+//! Functions that are declared or defined repeatedly: in the user's text, in model headers, and in headers of the system.
 //!
-//! The user's declarations take precedence over those of the model headers, and these over those of the system. So a function of the model headers has
-//! the type that the translation knows, whatever the system's headers say, and a user may define a function of a model header.
+//! Declarations by the user take precedence over those in model headers, and these over those in headers of the system. So a function of a model
+//! header has the type that crate `c-model` expects, whatever the system's headers declare, and a user may define a function that a model header
+//! declares.
 
 use std::rc::Rc;
 
@@ -19,7 +20,8 @@ use crate::preprocess::Origin;
 use crate::token::Symbol;
 
 impl<'a> Typer<'a> {
-    /// Numbers the functions with a body. If several texts define a function, one of the definitions takes precedence.
+    /// Allocates a number for each function that has a body. If it has several, the definition that takes precedence is kept; two by one author are
+    /// an error.
     pub(super) fn find_bodies(&mut self) -> Typing<()> {
         let of_models = self.declared_by_models();
         for (number, items) in self.source_files().into_iter().enumerate() {
@@ -85,12 +87,12 @@ impl<'a> Typer<'a> {
         of_models.map(|declarator| declarator.name.symbol).collect()
     }
 
-    /// Whether another definition takes precedence over this one.
+    /// Whether this definition is ignored because another definition of the function takes precedence.
     pub(super) fn is_left_out(&self, function: &ast::Function) -> bool {
         self.bodies.get(&function.name.symbol).is_none_or(|(_, chosen)| !std::ptr::eq(*chosen, function))
     }
 
-    /// A function declaration without a body.
+    /// Processes a function declaration without a body.
     pub(super) fn declare_function(&mut self, name: Symbol, ty: Rc<FunctionType>, span: Span) -> Typing<()> {
         let origin = self.origin(span);
         let mut replaced = false;
@@ -121,7 +123,7 @@ impl<'a> Typer<'a> {
         self.linking.declared.insert(name, span);
         self.scopes[0].insert(name, Entity::Function);
         self.declare(name, Entity::Function);
-        // If a function is declared with and without a prototype, the declaration with the prototype counts.
+        // If some declarations of a function have a prototype and others have none, a declaration with a prototype is kept.
         let known = self.declared.get(&name);
         let counts = known.is_none_or(|(known, other)| {
             known.parameters.is_none() && !other.precedes(origin) || origin.precedes(*other)
@@ -132,7 +134,7 @@ impl<'a> Typer<'a> {
         Ok(())
     }
 
-    /// The type of a function, if it is declared or has a body anywhere, and who wrote that.
+    /// The type of a function that is declared, or has a body anywhere in the text, and the origin of that declaration or definition.
     pub(super) fn known_function(&mut self, name: Symbol) -> Typing<Option<(Rc<FunctionType>, Origin)>> {
         match self.bodies.get(&name) {
             Some(&(_, function)) => {

@@ -12,7 +12,7 @@ use crate::ast::{self, RecordId};
 use crate::error::Error;
 use crate::token::{Names, Symbol};
 
-/// Maximum nesting depth of structures, because later passes process them recursively.
+/// Maximum depth to which structures are nested as members; later passes process them recursively.
 const DEEPEST_RECORD: u32 = 32;
 
 /// The state of the layout of a structure or union.
@@ -21,13 +21,14 @@ pub(super) enum Layout {
     Unknown,
     /// Being computed.
     Started,
-    /// It has an error.
+    /// The layout has an error.
     Failed(Error),
-    /// Computed: the path to each member by name, which may lead through anonymous structures, and how deep structures are nested in this one.
+    /// Computed: the path to each member by name (through anonymous structures if necessary), and the depth to which structures are nested as
+    /// members.
     Done(FxHashMap<Symbol, Rc<[u32]>>, u32),
 }
 
-/// All structures and unions of a text, without their members.
+/// All structures and unions of a text, still without layouts and members. A structure without a tag is named after the first `typedef` for it.
 pub(super) fn unknown(unit: &ast::Unit, names: &Names) -> Vec<Record> {
     let mut named: FxHashMap<RecordId, Symbol> = FxHashMap::default();
     let declarations = unit.items.iter().filter_map(|item| match item {
@@ -55,7 +56,7 @@ pub(super) fn unknown(unit: &ast::Unit, names: &Names) -> Vec<Record> {
     unit.records.iter().enumerate().map(record).collect()
 }
 
-/// The properties of a member that determine its position.
+/// The properties of a member that determine its offset.
 struct Member {
     bits: Option<u32>,
     size: u64,
@@ -64,7 +65,7 @@ struct Member {
     named: bool,
 }
 
-/// The layout so far: bits used, and the strictest alignment.
+/// The layout of the members so far: the next free bit, the size in bytes, and the strictest alignment in bytes.
 struct Place {
     bits: u64,
     size: u64,
@@ -72,7 +73,7 @@ struct Place {
 }
 
 impl Typer<'_> {
-    /// Computes the layout of a structure or union.
+    /// Computes the layout of a structure or union unless that has been done; an error if the type is incomplete or contains itself.
     pub(super) fn complete(&mut self, id: RecordId, at: Span) -> Typing<()> {
         match &self.layouts[id.0 as usize] {
             Layout::Done(..) => return Ok(()),
@@ -163,7 +164,7 @@ impl Typer<'_> {
         Ok(())
     }
 
-    /// The natural alignment, or a stricter one that was requested.
+    /// The alignment in bytes: the natural one, or the strictest one that an attribute requests.
     fn alignment(&mut self, attributes: &ast::Attributes, natural: u64, at: Span) -> Typing<u64> {
         let mut strictest = natural;
         for wanted in &attributes.aligned {
@@ -187,7 +188,7 @@ impl Typer<'_> {
         Ok(strictest)
     }
 
-    /// The nesting depth of structures in a type.
+    /// The depth to which structures are nested in a type; 0 if the type contains none.
     fn record_depth(&self, ty: &super::tree::Type) -> u32 {
         match &ty.kind {
             TypeKind::Array(element, _) => self.record_depth(element),
@@ -199,7 +200,7 @@ impl Typer<'_> {
         }
     }
 
-    /// The width of a bit-field.
+    /// The width of a bit-field in bits; an error if its type is no integer type with at least this many bits.
     fn width(&mut self, width: &ast::Expr, ty: &super::tree::Type, named: bool) -> Typing<u32> {
         let value = self.constant(width)?;
         let most = match ty.arithmetic() {
@@ -214,7 +215,7 @@ impl Typer<'_> {
         }
     }
 
-    /// The path to a member, through anonymous structures.
+    /// The member numbers that lead to a member, through anonymous structures if necessary.
     pub(super) fn member(&mut self, id: RecordId, name: &ast::Name) -> Typing<Rc<[u32]>> {
         self.complete(id, name.span)?;
         let Layout::Done(members, _) = &self.layouts[id.0 as usize] else {
@@ -239,7 +240,8 @@ impl Typer<'_> {
 }
 
 impl Place {
-    /// The offset of the next member; `None` if it exceeds the largest size. A bit-field does not straddle the boundary of its type.
+    /// Places the next member and returns its offset in bytes; `None` if the size overflows. A bit-field does not cross a multiple of its type's
+    /// size.
     fn put(&mut self, member: &Member, union: bool) -> Option<u64> {
         if union {
             self.bits = 0;

@@ -17,21 +17,21 @@ use crate::ast;
 use crate::error::Error;
 use crate::token::Symbol;
 
-/// The state of the analysis of the current function.
+/// The state of the analysis of one function body.
 pub(super) struct Body {
     pub name: Rc<str>,
     pub result: Type,
     pub locals: Vec<Local>,
     pub labels: Vec<Label>,
-    /// Variables that never change and are initialised with a constant.
+    /// Local variables that never change and are initialised with a constant, with that constant.
     pub constants: FxHashMap<LocalId, i128>,
-    /// Arrays whose length is not a constant: pointers to their first elements. For each of them, the variable that holds its size in bytes.
+    /// Local arrays whose length is not constant. Each is a pointer to its first element, and is mapped to the variable that holds its size in bytes.
     pub sizes: FxHashMap<LocalId, LocalId>,
-    /// Variables that are read or written anywhere, other than by `(void)x;`.
+    /// Local variables that are mentioned anywhere except in `(void)x;`.
     pub mentioned: FxHashSet<LocalId>,
-    /// The functions that the body names and that have a body themselves.
+    /// The functions with a body that this body names.
     pub mentions: Vec<FunctionId>,
-    /// Labels by name, and whether they have been defined.
+    /// Labels by name, each with a flag that says whether its definition has been seen.
     numbers: FxHashMap<Symbol, (LabelId, bool)>,
     /// The enclosing loops and `switch`es, innermost last.
     around: Vec<Around>,
@@ -40,7 +40,7 @@ pub(super) struct Body {
 /// A loop or a `switch`.
 enum Around {
     Loop,
-    /// The type of the controlling value, the cases so far (low to high), and whether there is a `default`.
+    /// The type of the controlling value, the ranges of the `case`s so far (lowest to highest value), and whether there is a `default`.
     Switch(Arithmetic, std::collections::BTreeMap<i128, i128>, bool),
 }
 
@@ -206,7 +206,7 @@ impl Typer<'_> {
         })
     }
 
-    /// A declaration after a label, which C23 allows; its scope is the enclosing block.
+    /// A declaration after a label, which C23 allows. The declared names belong to the enclosing block.
     fn labelled_declaration(
         &mut self,
         declaration: &ast::Declaration,
@@ -243,7 +243,7 @@ impl Typer<'_> {
         Ok(StatementKind::Return(Some(value)))
     }
 
-    /// The values of a `case`, in the type of the enclosing `switch`.
+    /// The lowest and highest value of a `case`, converted to the type of the enclosing `switch`.
     fn case(&mut self, low: &ast::Expr, high: Option<&ast::Expr>) -> Typing<(i128, i128)> {
         let first = self.constant(low)?;
         let last = high.map_or(Ok(first), |high| self.constant(high))?;
@@ -288,7 +288,7 @@ impl Typer<'_> {
         }
     }
 
-    /// The number of a label, at its definition (`here`) or at a jump.
+    /// The number of a label, at its definition (if `here`) or at a `goto`.
     fn label(&mut self, name: &ast::Name, here: bool) -> Typing<LabelId> {
         let spelled = self.spelled(name.symbol);
         let body = self.in_hand();

@@ -12,10 +12,10 @@ use crate::assembly::Constraint;
 use crate::ast::{BinaryOp, Definition, RecordId};
 use crate::token::ExpansionId;
 
-/// A whole program.
+/// A whole program: the translation unit after semantic analysis.
 #[derive(Debug, Default)]
 pub struct Unit {
-    /// Structures and unions, with the parser's numbers.
+    /// Structures and unions, by the parser's [`RecordId`].
     pub records: Vec<Record>,
     /// Static variables: globals, `static` locals, strings, and thread-local variables.
     pub globals: Vec<Variable>,
@@ -32,7 +32,7 @@ impl Unit {
         functions.chain(self.globals.iter().filter_map(|global| global.error.as_ref()))
     }
 
-    /// The errors of the functions that calls from this one may reach, in the order of the text. A name of a function counts as a call.
+    /// The errors of all functions that may be reached from this one, in the order of the text. Every mention of a function counts as a call.
     pub fn errors_from(&self, function: FunctionId) -> Vec<crate::Error> {
         let mut reached = vec![false; self.functions.len()];
         let mut next = vec![function];
@@ -66,45 +66,45 @@ id!(
 /// A structure or union.
 #[derive(Debug)]
 pub struct Record {
-    /// Its tag, the name of a `typedef` for it, or a generated name.
+    /// The tag, the name of a `typedef` for the type, or a generated name.
     pub name: Rc<str>,
-    /// Whether it is a union.
+    /// Whether this is a `union`, not a `struct`.
     pub union: bool,
-    /// Its members in order; an anonymous structure is a member with a generated name.
+    /// The members in order. An anonymous structure or union is one member with a generated name.
     pub fields: Vec<Field>,
-    /// Whether the type is complete.
+    /// Whether the members are known, so that `fields`, `size` and `align` are valid.
     pub complete: bool,
-    /// The size in bytes.
+    /// The size in bytes, including padding.
     pub size: u64,
     /// The alignment in bytes.
     pub align: u64,
-    /// The position.
+    /// The position where the type is first mentioned.
     pub span: Span,
 }
 
-/// A member.
+/// A member of a structure or union, with its layout.
 #[derive(Debug)]
 pub struct Field {
     /// The name of the member; a generated one for an anonymous structure or union.
     pub name: Rc<str>,
-    /// Its type.
+    /// The type of the member.
     pub ty: Type,
-    /// The offset in bytes.
+    /// The offset from the start of the structure, in bytes; for a bit-field that of the byte in which it starts.
     pub offset: u64,
-    /// The width of a bit-field; `None` for other members.
+    /// The width of a bit-field in bits; `None` for other members.
     pub bits: Option<u32>,
-    /// The position.
+    /// The position of the member's name; for an anonymous structure or union, of the whole member.
     pub span: Span,
 }
 
-/// A type with the qualifiers that matter for the model.
+/// A type with the qualifiers that affect the translation; `const` does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Type {
-    /// The type itself.
+    /// The type without qualifiers.
     pub kind: TypeKind,
-    /// Whether it is `_Atomic`.
+    /// Whether the type is `_Atomic`.
     pub atomic: bool,
-    /// Whether it is `volatile`.
+    /// Whether the type is `volatile`.
     pub volatile: bool,
 }
 
@@ -115,15 +115,15 @@ pub enum TypeKind {
     Void,
     /// An integer; enumerations are `int` or `unsigned`, as in gcc.
     Integer(Arithmetic),
-    /// A floating-point type of this size in bytes: can be declared and passed on, but not computed with.
+    /// A floating-point type of this size in bytes. Values can be copied, but arithmetic on them is an error.
     Floating(u64),
-    /// A pointer.
+    /// A pointer to the given type.
     Pointer(Rc<Type>),
     /// An array with its length; a flexible array at the end of a structure has length 0.
     Array(Rc<Type>, u64),
     /// A structure or union.
     Record(RecordId),
-    /// A function.
+    /// The type of a function, not of a pointer to it.
     Function(Rc<FunctionType>),
 }
 
@@ -138,36 +138,36 @@ pub struct FunctionType {
     pub variadic: bool,
 }
 
-/// A global variable, a `static` local variable, a string, or a thread-local variable.
+/// A variable with static or thread storage duration: a global, a `static` local, a string, or a thread-local variable.
 #[derive(Debug)]
 pub struct Variable {
-    /// The name; that of a `static` local is `function.name`.
+    /// The name of the variable; `function.name` for a `static` local.
     pub name: Rc<str>,
-    /// Its type, complete.
+    /// The type, in which array lengths are complete.
     pub ty: Type,
-    /// Whether it is thread-local.
+    /// Whether each thread has a copy of the variable.
     pub thread_local: bool,
-    /// Whether it is a string literal.
+    /// Whether the variable is a string literal.
     pub literal: bool,
-    /// The initial value, if any; a static variable without an initial value is zero.
+    /// The initial value; `None` means zero.
     pub initial: Option<Initial>,
-    /// The reason why the program cannot use the variable: it is defined nowhere, or its definition has an error.
+    /// The error to report if the program uses the variable: it is defined nowhere, or its definition has an error.
     pub error: Option<crate::Error>,
     /// The position of the declaration.
     pub span: Span,
 }
 
-/// The initial value of a variable: values of its parts, in the order in which they are written. All other parts are zero.
+/// The initial value of a variable, given for its initialised parts in the order of the text.
 #[derive(Debug)]
 pub struct Initial {
-    /// The parts: the path from the variable to the part, and its value, converted to the part's type.
+    /// The initialised parts: the path from the variable to each part, and the value, converted to the type of the part.
     pub parts: Vec<(Vec<Step>, Expr)>,
-    /// Whether the initialiser has braces or is a string, so that all other parts are zero. Otherwise there is a single part, which is the whole
-    /// variable.
+    /// Whether all parts that are not listed are zero, because the initialiser has braces or is a string. Otherwise the single listed part is the
+    /// whole variable.
     pub whole: bool,
 }
 
-/// One step of a path from an object to a part of it.
+/// One step of a path from an object to one of its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
     /// The member with this number.
@@ -179,45 +179,45 @@ pub enum Step {
 /// A function with a body.
 #[derive(Debug)]
 pub struct Function {
-    /// Its name.
+    /// The name of the function.
     pub name: Rc<str>,
-    /// Its type.
+    /// The return type and the parameter types.
     pub ty: Rc<FunctionType>,
-    /// Its parameters, which are the first of its locals; empty for a `main` that does not use them.
+    /// The parameters, which are also the first entries of `locals`; empty for a `main` that does not use its parameters.
     pub parameters: Vec<LocalId>,
-    /// All local variables, of all nested blocks.
+    /// All local variables, including those of nested blocks and the parameters.
     pub locals: Vec<Local>,
-    /// The labels; a `LabelId` is an index into this list.
+    /// The labels; a [`LabelId`] is an index into this list.
     pub labels: Vec<Label>,
-    /// Its body; empty if there are `errors`.
+    /// The body; empty if `errors` is not.
     pub body: Block,
-    /// Errors in its body, which are errors of the program if an execution may call the function.
+    /// The errors in the body, to be reported if an execution may call the function.
     pub errors: Vec<crate::Error>,
-    /// The functions that its body names, and that have a body themselves.
+    /// The functions with a body that this body names.
     pub mentions: Vec<FunctionId>,
-    /// The position of its name.
+    /// The position of the function's name.
     pub span: Span,
 }
 
 /// A local variable or parameter.
 #[derive(Debug)]
 pub struct Local {
-    /// Its name.
+    /// The name in the source, or a generated name.
     pub name: Rc<str>,
-    /// The complete type; parameters that are arrays or functions have become pointers.
+    /// The complete type. Parameters of array or function type have been adjusted to pointers.
     pub ty: Type,
-    /// Whether its address is taken, other than to immediately access a member or element.
+    /// Whether the program takes the address of the variable, other than implicitly in `x[i]` and `x.member`.
     pub address_taken: bool,
     /// The position of the declaration.
     pub span: Span,
 }
 
-/// A label of a function, by its name.
+/// A label of a function.
 #[derive(Debug)]
 pub struct Label {
-    /// Its name.
+    /// The name of the label.
     pub name: Rc<str>,
-    /// The position.
+    /// The position of the label's definition.
     pub span: Span,
 }
 
@@ -230,27 +230,28 @@ pub struct Block {
     pub span: Span,
 }
 
-/// A statement.
+/// A statement with its position.
 #[derive(Debug)]
 pub struct Statement {
-    /// The statement itself.
+    /// The kind of statement, with its parts.
     pub kind: StatementKind,
-    /// The position.
+    /// The position from the first to the last token.
     pub span: Span,
-    /// The macro expansion that produced its first token.
+    /// The macro expansion that produced the first token.
     pub expansion: ExpansionId,
-    /// Its position in the definition of a macro, if a single expansion produced all of it.
+    /// The position of the statement in the definition of a macro, if a single expansion produced the whole statement and fences can be inserted only
+    /// there.
     pub definition: Option<Rc<Definition>>,
 }
 
 /// The kinds of statements.
 #[derive(Debug)]
 pub enum StatementKind {
-    /// `;`, and declarations of no variable.
+    /// `;`, or a declaration that declares no variable.
     Empty,
     /// An expression statement.
     Expression(Expr),
-    /// A local variable starts its lifetime (again): with an indeterminate value, or with this initial value.
+    /// The lifetime of a local variable starts, in a loop again for each iteration, with an indeterminate value or with this initial value.
     Declare(LocalId, Option<Initial>),
     /// `{ ... }`.
     Block(Block),
@@ -264,7 +265,7 @@ pub enum StatementKind {
     For(Vec<Statement>, Option<Expr>, Option<Expr>, Box<Statement>),
     /// `switch`: the promoted value, and a body with its `case`s.
     Switch(Expr, Box<Statement>),
-    /// `case low ... high`, of the enclosing `switch`.
+    /// `case low ... high` of the innermost enclosing `switch`; `low` equals `high` for `case value`.
     Case(i128, i128, Box<Statement>),
     /// `default`.
     Default(Box<Statement>),
@@ -278,70 +279,70 @@ pub enum StatementKind {
     Continue,
     /// `return`, with the value converted to the return type.
     Return(Option<Expr>),
-    /// Assembly.
+    /// An `asm` statement.
     Assembly(Assembly),
 }
 
 /// `asm("...")`.
 #[derive(Debug)]
 pub struct Assembly {
-    /// The instructions.
+    /// The instructions, in which operands are referred to by number.
     pub text: String,
-    /// Whether it is `asm goto`.
+    /// Whether the statement is `asm goto`, which is not supported.
     pub jumps: bool,
-    /// Outputs: the constraint and the place.
+    /// Outputs: the constraint and the place that is written.
     pub outputs: Vec<(Constraint, Place)>,
-    /// Inputs: the constraint and the operand.
+    /// Inputs: the constraint and the value or the place that is read.
     pub inputs: Vec<(Constraint, AssemblyInput)>,
-    /// What else it changes: `memory`, `cc`, and registers.
+    /// What the instructions may change besides the outputs: `memory`, `cc` (the flags), or registers.
     pub clobbers: Vec<String>,
 }
 
 /// An input of assembly.
 #[derive(Debug)]
 pub enum AssemblyInput {
-    /// A value.
+    /// The value of an expression.
     Value(Expr),
     /// An object in memory.
     Memory(Place),
 }
 
-/// An expression with a value (none if its type is `void`).
+/// An expression with a value; an expression of type `void` has none.
 #[derive(Debug)]
 pub struct Expr {
-    /// The expression itself.
+    /// The kind of expression, with its operands.
     pub kind: ExprKind,
-    /// The type of its value, without qualifiers.
+    /// The type of the value, without qualifiers.
     pub ty: Type,
-    /// The position.
+    /// The position from the first to the last token.
     pub span: Span,
-    /// The macro expansion that produced its first token.
+    /// The macro expansion that produced the first token.
     pub expansion: ExpansionId,
 }
 
 /// The kinds of expressions.
 #[derive(Debug)]
 pub enum ExprKind {
-    /// A number; with a pointer type, that number converted to a pointer (0 is null).
+    /// An integer constant. With a pointer type, this integer converted to a pointer; 0 is the null pointer.
     Constant(i128),
-    /// Reads a place: a number, a pointer, or a whole structure.
+    /// The value of a place: a number, a pointer, or a whole structure.
     Load(Box<Place>),
-    /// `&place`; also an array that decays to a pointer, where the place is its first element.
+    /// `&place`. Also an array that decays to a pointer: then the place is its first element.
     Address(Box<Place>),
     /// A function that decays to a pointer.
     Function(FunctionId),
     /// A function without a body that decays to a pointer, by name.
     Unknown(Rc<str>),
-    /// `-` on a promoted value.
+    /// `-` on an operand of promoted type.
     Negate(Box<Expr>),
-    /// `~` on a promoted value.
+    /// `~` on an operand of promoted type.
     Complement(Box<Expr>),
     /// `!`: 0 or 1.
     Not(Box<Expr>),
-    /// An operation on two integers of the type in which it is computed (shifts: each operand promoted separately), or a comparison of two integers
-    /// or two pointers of the same type. Never `&&` or `||`.
+    /// A binary operation other than `&&` and `||`. Both operands are integers converted to the common type (for shifts, each to its own promoted
+    /// type) or, for a comparison, two pointers of the same type.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// A pointer moved by a number of elements (a value of type `long`, possibly negative).
+    /// A pointer plus a number of elements; the number has type `long` and may be negative.
     Move(Box<Expr>, Box<Expr>),
     /// The difference of two pointers, in elements.
     Difference(Box<Expr>, Box<Expr>),
@@ -349,27 +350,27 @@ pub enum ExprKind {
     And(Box<Expr>, Box<Expr>),
     /// `||`.
     Or(Box<Expr>, Box<Expr>),
-    /// A conversion of the value to the type of the expression: between integers, between pointers, between the two, to `_Bool`, to `void`.
+    /// A conversion to the type of this expression: between integers, between pointers, between an integer and a pointer, to `_Bool`, or to `void`.
     Convert(Box<Expr>),
-    /// `place = value`, with the value converted to the type of the place; the result is the written value.
+    /// `place = value`, where the value already has the type of the place; the result is the written value.
     Assign(Box<Place>, Box<Expr>),
-    /// `place op= value`: the place is read and converted to the type `left`, the operation is computed as in [`ExprKind::Binary`], and the result is
-    /// converted to the type of the place and written. Also `++` and `--`, whose result may be the old value.
+    /// `place op= value`, `++` and `--`: the value of the place is converted to the type `left`, the operation is computed as in
+    /// [`ExprKind::Binary`], and the result is converted to the type of the place and written.
     Modify {
         /// The place that is read and written.
         place: Box<Place>,
-        /// The operation; for a pointer only `+` (the value may be negative).
+        /// The operation; for a pointer always `+`, with a possibly negative number of elements.
         op: BinaryOp,
-        /// The type of the computation; for a pointer its own type.
+        /// The type in which the operation is computed; for a pointer its own type.
         left: Type,
-        /// The right operand, converted.
+        /// The right operand, already converted.
         value: Box<Expr>,
-        /// Whether the result of the expression is the old value.
+        /// Whether the expression yields the old value, as `x++` does, instead of the new one.
         old: bool,
     },
     /// `a ? b : c`, with both alternatives converted to one type.
     Conditional(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// `a ?: c`: the first value, evaluated once, if it is not zero, else the second.
+    /// `a ?: c`: the value of `a`, evaluated once, if it is not zero, otherwise that of `c`.
     Otherwise(Box<Expr>, Box<Expr>),
     /// `a, b`.
     Comma(Box<Expr>, Box<Expr>),
@@ -377,7 +378,7 @@ pub enum ExprKind {
     Call(Callee, Vec<Expr>),
     /// `({ ... })`: the value of its last expression, if any.
     Statements(Block, Option<Box<Expr>>),
-    /// A string, as the address of its first character in a static variable.
+    /// A string literal: the address of the first character of this static variable.
     String(GlobalId),
 }
 
@@ -386,17 +387,17 @@ pub enum ExprKind {
 pub enum Callee {
     /// A function with a body.
     Function(FunctionId),
-    /// A function without a body, by name: of the library, of the compiler, or unknown. Its arguments have the types that its name requires; those of
-    /// generic functions (`atomic_load`) depend on the pointer argument.
+    /// A function without a body, by name: of the library, of the compiler, or unknown. The arguments have the parameter types of the declaration or
+    /// of the table in `builtins`; for generic functions such as `atomic_load` these depend on the type of the pointer argument.
     Builtin(Rc<str>),
-    /// A pointer to a function.
+    /// The function to which the value of an expression points.
     Pointer(Box<Expr>),
 }
 
 /// A place in memory.
 #[derive(Debug)]
 pub struct Place {
-    /// The place itself.
+    /// The kind of place, with the places and indices from which it is derived.
     pub kind: PlaceKind,
     /// The type of the object there, with its qualifiers.
     pub ty: Type,
@@ -404,7 +405,7 @@ pub struct Place {
     pub span: Span,
 }
 
-/// The kinds of places: how a place is reached.
+/// The kinds of places.
 #[derive(Debug)]
 pub enum PlaceKind {
     /// A local variable or parameter.
@@ -413,11 +414,12 @@ pub enum PlaceKind {
     Global(GlobalId),
     /// The target of a pointer.
     Pointed(Box<Expr>),
-    /// A member of a structure or union.
+    /// The member of this number of a structure or union.
     Field(Box<Place>, u32),
     /// An element of an array that is itself a place; the index has type `long`.
     Element(Box<Place>, Box<Expr>),
-    /// `(type){ ... }`: an unnamed local variable of the function (at file scope: a static variable), initialised at each evaluation.
+    /// `(type){ ... }`: an unnamed local variable, which is initialised at each evaluation. At file scope, compound literals are static variables
+    /// instead.
     Compound(LocalId, Box<Initial>),
     /// A structure value whose member is accessed, such as the result of a call or an assignment.
     Value(Box<Expr>),

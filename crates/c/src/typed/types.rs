@@ -1,4 +1,4 @@
-//! Types: completes those of the parser, computes sizes (x86-64 under Linux), and decides compatibility (C11 6.2.7).
+//! Types: evaluates array lengths and `typeof` in types of the parser, computes sizes (x86-64 under Linux), and decides compatibility (C11 6.2.7).
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use crate::error::Error;
 
 /// Maximum size of an object in bytes.
 const LARGEST: u64 = 1 << 40;
-/// Maximum number of pointers, arrays and functions in a type, where a part that the type shares counts at each occurrence.
+/// Maximum number of pointers, arrays and functions in a type. A part that occurs several times counts each time.
 const MOST_PARTS: usize = 1_000;
 
 const fn integer(rank: Rank, signed: bool) -> Arithmetic {
@@ -56,12 +56,12 @@ impl Type {
         TypeKind::Pointer(Rc::new(self)).into()
     }
 
-    /// The type without its qualifiers, like the type of a value.
+    /// The type without its top-level qualifiers, as a value of this type has it.
     pub fn unqualified(&self) -> Type {
         self.kind.clone().into()
     }
 
-    /// The pointee, if it is a pointer.
+    /// The pointee of a pointer type; `None` for other types.
     pub fn pointee(&self) -> Option<&Type> {
         match &self.kind {
             TypeKind::Pointer(to) => Some(to),
@@ -69,7 +69,7 @@ impl Type {
         }
     }
 
-    /// The range of its values, if it is an integer type.
+    /// The integer type; `None` for other types.
     pub fn arithmetic(&self) -> Option<Arithmetic> {
         match self.kind {
             TypeKind::Integer(values) => Some(values),
@@ -96,7 +96,7 @@ fn bytes(values: Arithmetic) -> u64 {
 }
 
 impl Typer<'_> {
-    /// Converts a type of the parser.
+    /// Converts a type of the parser, evaluating array lengths and `typeof` expressions.
     pub(super) fn ty(&mut self, ty: &ast::Type, at: Span) -> Typing<Type> {
         let kind = match &ty.kind {
             ast::TypeKind::Void => TypeKind::Void,
@@ -145,7 +145,7 @@ impl Typer<'_> {
         Ok(found)
     }
 
-    /// Checks that a type does not have too many parts.
+    /// An error if a type has more than [`MOST_PARTS`] parts.
     pub(super) fn few_parts(&self, ty: &Type, at: Span) -> Typing<()> {
         match few_parts(ty, &mut { MOST_PARTS }) {
             true => Ok(()),
@@ -188,7 +188,7 @@ impl Typer<'_> {
         Ok(ty)
     }
 
-    /// The value of the length expression of an array.
+    /// The value of the length expression of an array, evaluated only once.
     fn array_length(&mut self, expr: &Rc<ast::Expr>) -> Typing<u64> {
         let key: *const ast::Expr = Rc::as_ptr(expr);
         if let Some(known) = self.lengths.get(&key) {
@@ -231,7 +231,7 @@ impl Typer<'_> {
         }
     }
 
-    /// The array type with a length that has become known.
+    /// The array type with its length set to `length`.
     pub(super) fn of_length(&mut self, ty: &Type, length: u64, at: Span) -> Typing<Type> {
         match &ty.kind {
             TypeKind::Array(element, _) => {
@@ -249,7 +249,7 @@ impl Typer<'_> {
             TypeKind::Integer(values) => bytes(*values),
             TypeKind::Floating(bytes) => *bytes,
             TypeKind::Pointer(_) => 8,
-            // The size of the element and that of the array were checked when the array type was made.
+            // The size of the array was checked when its type was made, so nothing overflows.
             TypeKind::Array(element, length) => self.size(element, at)?.saturating_mul(*length),
             TypeKind::Record(id) => {
                 self.complete(*id, at)?;
@@ -316,7 +316,7 @@ impl Typer<'_> {
     }
 }
 
-/// Whether a type has at most `left` parts, where a shared part counts at each occurrence, because passes over the tree visit it each time.
+/// Whether a type has at most `left` parts. A part that occurs several times counts each time, because passes over the tree visit every occurrence.
 fn few_parts(ty: &Type, left: &mut usize) -> bool {
     let mut inner = ty;
     loop {
@@ -346,7 +346,7 @@ pub(super) fn too_large(at: Span) -> Error {
 pub(super) fn compatible(a: &Type, b: &Type) -> bool {
     match (&a.kind, &b.kind) {
         (TypeKind::Pointer(a), TypeKind::Pointer(b)) => a.atomic == b.atomic && compatible(a, b),
-        // An array of length 0 may stand for an array without a length.
+        // Length 0 may stand for an omitted length, which is compatible with every length.
         (TypeKind::Array(a, m), TypeKind::Array(b, n)) => {
             (m == n || *m == 0 || *n == 0) && a.atomic == b.atomic && compatible(a, b)
         }

@@ -1,4 +1,4 @@
-//! Finds variables that are never changed although they are not `const`: `static int threads = 3; ... pthread_t t[threads];`.
+//! Finds variables that are never changed although they are not `const`, for array lengths: `static int threads = 3; ... pthread_t t[threads];`.
 //!
 //! A conservative scan of the tokens, before any analysis: if a name occurs anywhere in a way that could change a variable or take its address, no
 //! variable with that name counts as unchanged.
@@ -9,15 +9,15 @@ use rustc_hash::FxHashMap;
 use crate::preprocess::Preprocessed;
 use crate::token::{Kind, Symbol};
 
-/// The effect of the text on the variables with one name.
+/// How the tokens seen so far may change the variables of one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
-    /// The variables may change only by the `=` that follows the name at this position.
+    /// The only assignment is the `=` after the occurrence of the name at this position, presumably an initialisation.
     Started(Span),
     Changed,
 }
 
-/// The effect of the text on variables, by name.
+/// How the text may change variables, by name. A name that is never assigned to has no entry.
 #[derive(Debug)]
 pub(super) struct Changes(FxHashMap<Symbol, Use>);
 
@@ -33,8 +33,8 @@ impl Changes {
             let (before, after) = (n.checked_sub(1).map_or("", spelled), spelled(n + 1));
             let changed = match (before, after) {
                 ("&" | "++" | "--", _) | (_, "++" | "--") => true,
-                // A variable in parentheses may be changed by an operator after the parentheses, and the first argument of a call may be the place
-                // that a macro of Linux writes to.
+                // An operator after the parentheses may change a variable in parentheses, and the first argument of a call may be the variable that a
+                // Linux macro writes.
                 ("(", ")" | ",") => true,
                 (_, "=") => uses.contains_key(&token.symbol),
                 (_, after) => after.ends_with('=') && !matches!(after, "==" | "!=" | "<=" | ">="),
@@ -48,7 +48,7 @@ impl Changes {
         Changes(uses)
     }
 
-    /// Whether the variable declared at this position always keeps its initial value.
+    /// Whether the variable whose name is declared at this position always keeps its initial value.
     pub fn keeps(&self, name: Symbol, at: Span) -> bool {
         self.0.get(&name) == Some(&Use::Started(at))
     }

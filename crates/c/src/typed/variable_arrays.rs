@@ -1,4 +1,4 @@
-//! Local arrays whose length is not a constant (C11 6.7.6.2 p. 4).
+//! Local arrays whose length is not a constant (C11 6.7.6.2 p. 4): each becomes a pointer to memory that the function allocates.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use super::{Typer, Typing};
 use crate::ast;
 
 impl Typer<'_> {
-    /// The statements that declare the variables for a declarator in a function.
+    /// The statements that declare and initialise the local variables of one declarator.
     pub(super) fn declared_locals(
         &mut self,
         declarator: &ast::Declarator,
@@ -22,8 +22,8 @@ impl Typer<'_> {
         }
     }
 
-    /// Declares a local array whose length is not a constant: a variable for its size in bytes, and a pointer to its first element,
-    /// which a call of `__fencewright_array` returns. `None` for any other declaration.
+    /// Declares a local array whose length is not a constant, as two variables: one for its size in bytes, and a pointer to its first element,
+    /// initialised by a call of the builtin `__fencewright_array`. `None` for any other declarator.
     fn variable_array(
         &mut self,
         declarator: &ast::Declarator,

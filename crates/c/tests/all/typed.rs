@@ -299,7 +299,6 @@ fn errors_have_places_and_advice() {
         ("int f(void); long f(void) { return 1; }", 4, "another type", "agree"),
         ("int f(void) { return 1; } int f(void) { return 2; }", 30, "defined twice", "another name"),
         ("void f(void) { int a; long a; }", 27, "declared twice", "another name"),
-        ("void f(int n) { int a[n]; }", 22, "not known before", "constant"),
         ("int a[-1];", 6, "is -1", "negative"),
         ("int a[1 << 30][1 << 30]; int f(void) { return a[0][0]; }", 4, "2^40", "smaller"),
         ("int x; int y = x;", 15, "not known before", "`main`"),
@@ -357,7 +356,6 @@ fn only_what_is_reached_is_judged() {
     };
     for (text, kept) in [
         ("double d; void f(void) { d = d + 1; }", 1),
-        ("void f(int n) { int a[n]; a[0] = 1; }", 1),
         ("double d; void f(void) { int n = d * 2, m = 1; m = n; for (int i = d + 1; i; ) { } }", 2),
         ("double d; int n = d; int f(void) { return n; }", 1),
         ("extern int x; int f(void) { return x; }", 1),

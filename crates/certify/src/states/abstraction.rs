@@ -32,8 +32,8 @@
 //! stores, the other stores are newer than those of Q (PSO: than those to the same cell); if Q keeps the newest stores, they are older. If a barrier
 //! of Q is between two stores of Q, there is a barrier between them in the exact buffer; and, with the oldest kept, if a barrier is behind a store of
 //! Q, there is a barrier between that store and each of the other stores in the exact buffer. So the abstract and the exact buffer are empty at the
-//! same time, and loads read the same from them. Let a state represent another one if they differ in buffers only and its buffers represent those of
-//! the other. Then the abstract machine can match every step of the exact one:
+//! same time, and loads read the same from them. An abstract state represents an exact state if the two differ in buffers only and the abstract
+//! buffers represent the exact ones. Then the abstract machine can match every step of the exact one:
 //!
 //! * A store enters by the table. Counting one more copy, up to many, keeps the multiplicities exact below many; and the new store is behind all
 //!   barriers.
@@ -49,8 +49,8 @@
 //!
 //! So a set of states that contains representatives of the initial states, and is closed under the steps above, contains a representative of each
 //! reachable state: a state with the same locations, registers, memory and lock, which is final if the reachable state is. The reductions of [the
-//! module](super) are sound for these machines too: a step changes no buffer but that of its own thread, and depends on no other one. A thread that
-//! can move in the abstract state may be blocked in the exact one, so the set proves nothing about deadlocks.
+//! module](super) are sound for these machines too: a step changes no buffer but that of its own thread, and depends on no other buffer. A thread
+//! that can move in the abstract state may be blocked in the exact one, so the set proves nothing about deadlocks.
 
 use fencewright_program::{MemoryModel, PropertyKind};
 use serde::{Deserialize, Serialize};

@@ -8,7 +8,7 @@ use super::abstraction::{Abstraction, Leaving};
 use super::{BufferFields, Field, StateSet};
 use crate::certificate::KeptEnd;
 
-/// A store buffer.
+/// The store buffer of the moving thread, unpacked.
 pub(super) struct Buffer {
     abstraction: Option<Abstraction>,
     pso: bool,
@@ -28,9 +28,9 @@ pub(super) struct Flush {
 
 #[derive(Clone, Copy)]
 enum Way {
-    /// From this position of the queue.
+    /// The store leaves from this position of the queue.
     Queue(usize),
-    /// From the rest of the cell at this position.
+    /// The store leaves from the part of the buffer that is not kept in order, where it has this position.
     Rest(usize, Leaving),
 }
 

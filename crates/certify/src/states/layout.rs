@@ -92,7 +92,7 @@ pub struct Layout {
     pub lock: Field,
     /// The favourite, the thread that moves next if it can: 0 if there is none, else the thread plus 1.
     pub favourite: Field,
-    /// The memory cells.
+    /// The value of each memory cell.
     pub memory: Vec<Field>,
     /// The registers of each thread. Registers that are never live together may share bits.
     pub registers: Vec<Vec<Field>>,

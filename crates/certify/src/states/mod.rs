@@ -96,12 +96,12 @@ use versions::{Renaming, Start, Types, Versions};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StateSet {
-    /// The memory model.
+    /// The memory model under which the set is closed.
     pub model: ModelName,
-    /// The abstraction of its store buffers; `None` if they are exact.
+    /// The abstraction of the store buffers; `None` if the buffers are exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub abstraction: Option<Abstraction>,
-    /// The packing of its states.
+    /// How each state is packed into words.
     pub layout: Layout,
     /// For each thread and location, the registers that are live there, in order.
     pub live: Vec<Vec<Vec<u32>>>,
@@ -130,7 +130,7 @@ pub struct Validated {
     persistent: Option<Facts>,
 }
 
-/// A memory model.
+/// A memory model, by its name in certificates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
@@ -183,7 +183,7 @@ const FEW: usize = 2_000;
 const CHUNK: usize = 256;
 /// Number of successor states that are collected before they are looked up together.
 const BATCH: usize = 64;
-/// Number of collected states at which they are looked up even if further successors of the same state follow.
+/// Number of collected successor states at which the batch is looked up even if the current state has further successors.
 const MOST_IN_BATCH: usize = 1 << 12;
 
 /// Checks that a set of states shows these properties of a program, on all cores.
@@ -343,8 +343,8 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Checks conditions 2 and 3 for all states. Of several rejections, a mistake takes precedence over an undecided state; then the first state
-    /// counts.
+    /// Checks conditions 2 and 3 for all states. If several states are rejected, a mistake takes precedence over an undecided state, and an earlier
+    /// state over a later one.
     fn all(&self, workers: usize, stop: &Stop) -> Result<Accepted, Rejection> {
         let words = self.set.layout.words;
         let count = self.states.len() / words;

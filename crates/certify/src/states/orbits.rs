@@ -1,9 +1,9 @@
 //! States up to symmetry: a state counts as in the set if some permutation of threads maps it to a state of the set.
 //!
 //! Any permutation within families would be sound (see [the module](super)). The checker tries only permutations that sort the threads of each family
-//! by location, the greatest first: there are few of them, and the engine sorts the states of a set in the same way. The first of them sorts threads
-//! at the same location by their registers and buffers; so does the engine, if the family has no numbers. Hence one try is enough for families
-//! without numbers, which may be large.
+//! by location, the greatest first: there are few such permutations, and the engine sorts the states of a set in the same way. The first permutation
+//! tried sorts threads at the same location by their registers and buffers; so does the engine, if the family has no numbers. Hence one try is enough
+//! for families without numbers, which may be large.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
@@ -98,8 +98,8 @@ impl<'a> Orbit<'a> {
         let mut places: Vec<(usize, usize)> = (0..set.symmetry.len())
             .flat_map(|f| (0..set.symmetry[f].threads.len()).map(move |n| (f, n)))
             .collect();
-        // Families without numbers come first, so that their permutations vary slowest. The first of these sorts the threads: if any permutation maps
-        // the state into the set, that one does.
+        // Families without numbers come first, so that their permutations vary slowest. For such a family the first permutation tried is enough,
+        // because it sorts the threads completely: if any permutation maps the state into the set, this one does.
         places.sort_by_key(|&(f, _)| set.symmetry[f].has_numbers());
         let mut positions = vec![0; threads];
         for family in &set.symmetry {

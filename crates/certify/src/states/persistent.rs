@@ -5,9 +5,10 @@
 //! buffer. The certificate states which accesses each thread may still perform from each location on ([`Persistent`]), and [`check`] verifies these
 //! statements against the program, edge by edge. From the statements and a state the [`Chooser`] computes sets of parts that are *closed*:
 //!
-//! * if a future step of another thread may depend on a step of the set, the edges of that thread are added; if the flush of a store in its buffer
-//!   may, its flushes are added. Two steps are dependent if both access a class of cells and one writes it, or if one takes the lock and the other
-//!   requires that no other thread holds it. The parts of a thread that holds the lock require no part of another thread because of dependent steps;
+//! * if a future step of another thread may depend on a step of the set, the edges of that thread are added; if a flush of a store in the buffer of
+//!   that thread may depend on a step of the set, its flushes are added. Two steps are dependent if both access a class of cells and one writes it,
+//!   or if one takes the lock and the other requires that no other thread holds it. The parts of a thread that holds the lock require no part of
+//!   another thread because of dependent steps;
 //! * if an edge of the set waits for the buffer of its thread to be empty, and the buffer is not empty, the flushes of the thread are added;
 //! * if a step of the set requires that no other thread holds the lock, and another thread holds it, the edges of that thread are added;
 //! * if a step of the set may be visible to a property that observes all states, then for every thread: its edges are added if it may still take such
@@ -22,8 +23,8 @@
 //!
 //! Let P be closed in s, and let u be an execution from s without a *step of P*: threads whose edges are in P take no edge, and threads whose flushes
 //! are in P flush none of the stores that their buffers have in s. (1) Any step of P that is possible after u was possible in s, and any step of P
-//! that is possible in s is possible after u, with the same outcome: it faults, exceeds a limit or chooses the same values. (2) Taking it before u or
-//! after u leads to the same state.
+//! that is possible in s is possible after u, with the same outcome: it faults, exceeds a limit or chooses the same values. (2) Taking such a step
+//! before u or after u leads to the same state.
 //!
 //! * *The thread itself.* Suppose the edges of t are in P: then t takes none in u, and its location and registers are unchanged. If its flushes are
 //!   in P too, its buffer is unchanged. If its flushes are not in P, then no edge of t waits for the buffer to be empty, or the buffer is empty
@@ -133,7 +134,7 @@ fn depend(a: Footprint, b: Footprint) -> bool {
     (a[0] & b[1]) | (a[1] & (b[0] | b[1])) != 0 || locks(a, b) || locks(b, a)
 }
 
-/// Maximum number of cells of an array that may be in different classes; the cells of a larger array are all in one.
+/// Maximum number of cells of an array that may be in different classes; the cells of a larger array are all in one class.
 const SMALL_ARRAY: usize = 16;
 
 /// The cells that an address may denote.
@@ -249,7 +250,8 @@ fn check_classes(program: &Program, classes: &[u64]) -> Result<(), String> {
             return Err(format!("the cells of `{}` are not in one class", variable.name));
         }
     }
-    // For each cell (for a large array, its first one): a thread that accesses it, whether others do, and whether any thread writes it.
+    // For each cell (for a large array, its first cell): a thread that accesses it, whether other threads access it, and whether any thread writes
+    // it.
     let mut seen: Vec<(Option<ThreadId>, bool, bool)> = vec![(None, false, false); program.cells()];
     for (id, thread) in program.threads() {
         for op in thread.edges.iter().flat_map(|edge| edge.action.ops()) {
@@ -288,7 +290,7 @@ pub(super) struct Chooser<'a> {
     /// The holder of the lock: 0 if it is free, else the thread plus 1.
     holder: usize,
     threads: Vec<View>,
-    /// The parts that each part requires, including itself; `None` if the part may close a cycle.
+    /// The parts that each part requires, including itself; `None` if an edge of the part may close a cycle.
     needs: Vec<Option<u64>>,
     sets: Vec<u64>,
 }
@@ -352,7 +354,7 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    /// The closure of a part; `None` if it may close a cycle.
+    /// The least closed set that contains a part; `None` if an edge of this set may close a cycle.
     fn closed(&self, part: usize) -> Option<u64> {
         let mut set = 1 << part;
         loop {

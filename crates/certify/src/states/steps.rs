@@ -1,8 +1,8 @@
 //! The steps that leave a packed state: a second implementation of the reference semantics, on packed states and without allocation.
 //!
-//! The rules are those of [`fencewright_program::reference`], in the same order and with the same names, but share no code with it except the
-//! evaluation of expressions. The state of the moving thread is unpacked, so that its operations read like those of the reference; memory is updated
-//! in packed form. Tests compare the steps from thousands of states of random programs with the reference, one by one.
+//! The rules are those of [`fencewright_program::reference`], in the same order and with the same names, but they are implemented independently,
+//! except for the evaluation of expressions. The state of the moving thread is unpacked, so that its operations read like those of the reference;
+//! memory is updated in packed form. Tests compare the steps from thousands of states of random programs with the reference, one by one.
 
 use fencewright_program::reference::Limit;
 use fencewright_program::{

@@ -32,7 +32,7 @@ fn hash(state: &[u64], seed: u64) -> u64 {
 }
 
 impl<'a> Table<'a> {
-    /// Builds the table of these states with `workers` threads; `None` if it was stopped.
+    /// Builds the table of these states with `workers` threads; `None` if `stop` returned true.
     pub fn new(states: &'a [u64], words: usize, workers: usize, stop: &Stop) -> Option<Self> {
         let seed = RandomState::new().hash_one(words);
         let shard = |own: usize| {

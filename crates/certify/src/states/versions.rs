@@ -232,8 +232,8 @@ impl Versions {
     }
 }
 
-/// Initial versions as positions. Below, between and above the fixed initial values there is room for all arbitrary ones. So every order of initial
-/// values is an order of positions.
+/// Initial versions as positions. Below, between and above the fixed initial values there are enough positions for all arbitrary initial values. So
+/// every order of initial values is an order of positions.
 #[derive(Clone, Debug)]
 pub struct Start {
     /// The fixed initial values, sorted.
@@ -243,8 +243,8 @@ pub struct Start {
 }
 
 impl Start {
-    /// Maps the initial value of a register or variable to positions. It is unchanged if the scale is 0, so that it is no version, or if there are no
-    /// arbitrary initial values.
+    /// Maps the initial value of a register or variable to positions. A value of scale 0 is not a version and stays unchanged; without arbitrary
+    /// initial values, all values stay unchanged.
     pub fn place(&self, scale: i64, init: Init) -> Init {
         let room = self.any as i64 + 1;
         match init {
@@ -261,9 +261,9 @@ impl Start {
 /// The two ways to rank an odd version among the others. Each gives a representative of the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A version of its own, between its even neighbours.
+    /// The odd version stays distinct, between its even neighbours.
     Between,
-    /// Equal to the least greater version.
+    /// The odd version is made equal to the least greater version.
     Joined,
 }
 

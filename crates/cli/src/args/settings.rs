@@ -20,7 +20,7 @@ use crate::{memory, stop};
 
 /// A command whose options are in the table.
 pub trait Of {
-    /// The command.
+    /// The command whose rows in the table of options these arguments are made from.
     const COMMAND: Command;
 }
 
@@ -127,7 +127,7 @@ fn is_flag(row: &Row) -> bool {
     row.value.is_empty()
 }
 
-/// An option of the past: whoever uses it is told what to write instead.
+/// A former option, as a hidden argument of clap: its use is an error that names the replacement.
 fn former_argument((name, _, instead): &(&'static str, &[Command], &'static str)) -> Arg {
     let tell = UnknownArgumentValueParser::suggest(format!("write `{instead}` instead"));
     Arg::new(*name).long(*name).hide(true).action(ArgAction::SetTrue).value_parser(tell)

@@ -113,9 +113,11 @@ fn programs_that_take_long_to_translate() {
             "{head}int f0(void) {{ return x; }}\n{calls}int main(void) {{ pthread_t t; pthread_create(&t, 0, w, 0); {rest} }}\n"
         )
     };
-    // 2^30 calls, and an index into a huge array.
+    // Inlining `f30` would give 2^30 calls.
     refused("calls.c", program("x = f30();").as_bytes(), "calls.c:", "the program is too large");
-    refused("array.c", program("a[x] = 1;").as_bytes(), "array.c:", "more than");
+    // An index into a huge array, of which only the first elements are laid out.
+    let outcome = run(["check", &Files::new(&[("array.c", &program("a[x] = 1;"))]).text("array.c")]);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
     let branches = format!("int y;\n{}", program(&"if (x) y = 1; else\n".repeat(100_000)));
     let branches = branches.replace("else\n }", "else ; }");
     refused("branches.c", branches.as_bytes(), "branches.c:", "too deep");

@@ -88,7 +88,10 @@ fn long_threads() {
         let path = files.text("long.fw");
         let outcome = run(command.iter().copied().chain(["--timeout", "1s", &path]));
         assert_eq!(outcome.status, 3, "{command:?}: {outcome:?}");
-        assert!(outcome.stdout.contains("no answer within 1 s"), "{command:?}: {outcome:?}");
+        // On a busy machine the file is not even loaded.
+        let said =
+            [&outcome.stdout, &outcome.stderr].iter().any(|text| text.contains("no answer within 1 s"));
+        assert!(said, "{command:?}: {outcome:?}");
         assert!(start.elapsed() < Duration::from_secs(30), "{command:?} took {:?}", start.elapsed());
     }
 }

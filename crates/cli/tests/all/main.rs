@@ -5,6 +5,7 @@ mod browser;
 mod c_corpora;
 mod c_examples;
 mod c_fences;
+mod c_files;
 mod c_hostile;
 mod c_mistakes;
 mod certify;

@@ -33,15 +33,15 @@ fn ended(mut child: Child) -> ExitStatus {
     }
 }
 
-/// Waits until the process has installed its signal handler and has done its startup work.
+/// Waits until the thread that handles signals has started. (A signal that arrives while its handler is being installed may be lost.)
 fn wait_for_handler(child: &Child) {
     let start = Instant::now();
-    let caught = || {
-        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).expect("it runs");
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("the signals").trim();
-        u64::from_str_radix(mask, 16).expect("hexadecimal") & (1 << (15 - 1)) != 0
+    let handles = || {
+        let threads = fs::read_dir(format!("/proc/{}/task", child.id())).expect("it runs");
+        let name = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("comm")).unwrap_or_default();
+        threads.flatten().any(|thread| name(thread).trim() == "signals")
     };
-    while !caught() {
+    while !handles() {
         assert!(start.elapsed() < LONG, "no handler");
         std::thread::sleep(Duration::from_millis(5));
     }

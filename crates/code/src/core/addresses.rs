@@ -84,7 +84,7 @@ impl Value {
         }
     }
 
-    /// The numbers other than 0 and addresses of objects that a value may be, or be computed from.
+    /// The numbers, except 0 and addresses of objects, that a value may be or may be computed from.
     pub fn strangers(&self, points: Points<'_>) -> Strangers {
         match self {
             Value::Number(0) | Value::Address(_) | Value::Move(..) | Value::Container { .. } => {

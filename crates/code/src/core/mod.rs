@@ -54,11 +54,11 @@ pub struct Core {
 pub struct Object {
     /// A name based on C; emission makes it unique.
     pub name: String,
-    /// Its type; for an allocation the type of one element, or `None` if that is unknown.
+    /// The type; for an allocation the type of one element, or `None` if that is unknown.
     pub ty: Option<Type>,
     /// The node of the whole object; for an allocation the node of one element.
     pub node: NodeId,
-    /// Its storage: global, local or allocated.
+    /// The storage: global, local or allocated.
     pub origin: Origin,
     /// The parts with an initial value other than the default, which is zero or, with `undefined`, the undefined value.
     pub initial: Vec<(Vec<Step>, Known)>,
@@ -66,7 +66,7 @@ pub struct Object {
     pub undefined: bool,
     /// Whether the object belongs to the source program or was added by the translation, and for which purpose.
     pub purpose: Purpose,
-    /// Where it is declared or allocated.
+    /// Where the object is declared or allocated.
     pub span: Span,
 }
 
@@ -139,17 +139,17 @@ pub struct Thread {
     pub name: String,
     /// The registers of the thread; a `Register` is an index into this list.
     pub registers: Vec<RegisterInfo>,
-    /// Its statements.
+    /// The statements, in which all calls are inlined.
     pub code: Vec<Stmt>,
-    /// The call that creates it; for `main` its definition.
+    /// The call that creates the thread; for `main` the definition of the function.
     pub span: Span,
-    /// Whether it may be created after another thread has ended, so that its stack may reuse that thread's memory.
+    /// Whether the thread may be created after another thread has ended, so that its stack may reuse the memory of the ended thread.
     pub late: bool,
-    /// The function that it executes.
+    /// The function that the thread executes.
     pub function: String,
-    /// The thread that creates it; `None` for `main`.
+    /// The thread that creates this thread; `None` for `main`.
     pub creator: Option<ThreadNumber>,
-    /// The flag that says whether the thread was created; `None` if it runs from the initial state.
+    /// The flag that says whether the thread was created; `None` if the thread runs from the initial state.
     pub started: Option<ObjectId>,
 }
 
@@ -160,18 +160,18 @@ pub struct RegisterInfo {
     pub name: String,
     /// The initial value; `None` if the register may be read before it is written, which gives the undefined value.
     pub initial: Option<i64>,
-    /// The node that it points to, if it can hold a pointer: it is a pointer or an integer of the same width.
+    /// The node of the places that the register may point to; `None` if the register is neither a pointer nor an integer of the same width.
     pub points: Option<NodeId>,
-    /// Its origin, for reports.
+    /// The origin of the register, for reports.
     pub about: About,
 }
 
 /// The origin of a register in the source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// Whether it is a variable of the source program rather than a temporary.
+    /// Whether the register is a variable of the source program rather than a temporary.
     pub variable: bool,
-    /// Whether its type is a pointer type.
+    /// Whether the type of the register is a pointer type.
     pub pointer: bool,
 }
 
@@ -265,7 +265,7 @@ impl Expression for Value {
     }
 }
 
-/// A place in memory.
+/// A place in memory: a path from an object or from the target of a pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     /// The start of the path.
@@ -346,7 +346,7 @@ impl Location {
         self.path.iter().any(computed)
     }
 
-    /// The path to the place with the lowest address among all possible ones: every index that is not a constant is taken to be 0.
+    /// The path to the lowest address that the place may have: every index that is not a constant is taken to be 0.
     pub fn least_path(&self) -> impl Iterator<Item = Step> + '_ {
         self.path.iter().map(|projection| match projection {
             Projection::Field(field) => Step::Field(*field),
@@ -381,7 +381,7 @@ pub enum Value {
         member: Box<Value>,
         /// The node of the structure.
         node: NodeId,
-        /// The structure.
+        /// The type of the structure.
         record: RecordId,
         /// The path from the structure to the member.
         path: Vec<Step>,

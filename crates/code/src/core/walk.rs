@@ -3,7 +3,7 @@
 use super::{Base, Location, ObjectEvent, ObjectId, Projection, Register, StmtKind, Value};
 use crate::statement::Parts;
 
-/// Calls `visit` for every place that a statement mentions: first the one that it accesses or reaches, then those whose addresses occur in its
+/// Calls `visit` for every place that a statement mentions: first the place that it accesses or reaches, then the places whose addresses occur in its
 /// values.
 pub fn each_place<'a>(kind: &'a StmtKind, visit: &mut dyn FnMut(&'a Location)) {
     let reached = match kind {

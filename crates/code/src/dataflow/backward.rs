@@ -5,12 +5,12 @@ use rustc_hash::FxHashMap;
 
 use crate::statement::{Expression, Label, Stage, Stmt, StmtKind};
 
-/// A backward analysis. Facts form a lattice of finite height whose least element is the default, which holds where a thread ends.
+/// A backward analysis. Facts form a lattice of finite height. The least element is the default value; it describes the end of a thread.
 pub(crate) trait Backward<S: Stage> {
     /// The facts at one point.
     type Facts: Clone + Default + PartialEq;
 
-    /// Joins the facts of another path into these.
+    /// Joins the facts `other` of another path into `facts`.
     fn join(&self, facts: &mut Self::Facts, other: &Self::Facts);
 
     /// The transfer function, from the facts after a statement to those before it; for an `if`, only the effect of its condition. Monotone.

@@ -31,8 +31,8 @@ pub(crate) trait Forward<S: Stage> {
     /// The facts in the branch where a condition holds, or does not hold; `None` if that branch is unreachable.
     fn branch(&self, condition: &S::Value, holds: bool, facts: Self::Facts) -> Option<Self::Facts>;
 
-    /// Called before each statement, which it may rewrite; returns whether the statement is kept. It may also add statements around this one, and
-    /// facts that hold when the statement is executed.
+    /// Called before each statement; returns whether the statement is kept. May rewrite the statement, add statements around it, and add facts that
+    /// hold when it is executed.
     fn rewrite(
         &mut self,
         _statement: &mut Stmt<S>,
@@ -67,19 +67,19 @@ pub(crate) trait Forward<S: Stage> {
 /// Whether a statement stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keep {
-    /// It stays.
+    /// The statement stays.
     Yes,
-    /// It is removed, but the transfer function is still applied.
+    /// The statement is removed, but the transfer function is still applied.
     Effect,
-    /// It is removed, and the transfer function is not applied.
+    /// The statement is removed, and the transfer function is not applied.
     No,
 }
 
 /// Statements that a pass adds around a statement.
 pub(crate) struct Added<S: Stage> {
-    /// The statements before it, whose effects the facts already contain.
+    /// The statements to insert before it; the facts already contain their effects.
     pub before: Vec<Stmt<S>>,
-    /// The statement after it, if any, which the walk visits next.
+    /// The statement to insert after it, if any; the walk visits the inserted statement next.
     pub behind: Option<Stmt<S>>,
 }
 

@@ -271,7 +271,8 @@ fn paths(core: &Core, nodes: &Nodes, layout: &Layout, sources: &Sources) -> (Vec
                     let fields = &nodes.structure(*record).fields;
                     let Member { name, span, .. } = &fields[field as usize];
                     let member = match name.strip_prefix("__").filter(|_| sources.is_built_in(span.file)) {
-                        // A lock stands for its holder, and an object of a model header with a single member for that member.
+                        // In a path, the name of a lock denotes its holder, and the name of an object of a model header with a single member denotes
+                        // that member.
                         Some(_) if **name == *OWNER || fields.len() == 1 => String::new(),
                         Some(own) => format!(".{own}"),
                         None if is_anonymous(name) => String::new(),

@@ -75,7 +75,7 @@ pub(crate) struct Vocabulary {
     uses_undefined: bool,
     /// Names of the shared variables, by class.
     pub variables: HashMap<usize, String>,
-    /// Names of arrays of unknown length, one for each reason why the model may end, by reason: reading such an array makes an answer `unknown`.
+    /// For each reason why the model may end, the name of an array of unknown length. Reading this array makes an answer `unknown`.
     pub beyond: BTreeMap<String, String>,
 }
 
@@ -131,7 +131,7 @@ impl Vocabulary {
         let mut open: Vec<&Step> = program.threads.iter().flat_map(|thread| &thread.code).collect();
         while let Some(step) = open.pop().filter(|_| !stop.now()) {
             if let StepKind::Beyond(_, text) = &step.kind {
-                // The name leaves out explanations.
+                // The name of the array leaves out the explanation in brackets.
                 let start = text.split(" (").next().unwrap_or(text);
                 self.beyond.entry(text.clone()).or_insert_with(|| names.fresh(start, "c_", "_"));
             }

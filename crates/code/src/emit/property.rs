@@ -44,7 +44,7 @@ pub(crate) struct Touched {
 }
 
 /// The property `memory`; `None` if nothing can violate it and the program has assertions. If nothing can violate it and there are no assertions
-/// either, the property is one that always holds, so that there is something to check.
+/// either, returns a property that always holds, so that the program has a property to check.
 pub(crate) fn property(layout: &Layout, evidence: &Evidence, asserts: bool) -> Option<Property> {
     let span = Span::default();
     let mut parts: Vec<Expr> = evidence.failed.iter().map(|(thread, label)| at(thread, label)).collect();

@@ -1,5 +1,5 @@
-//! Claims: the explanations of checks for reports. They are stored in the checks that they explain, so that passes rewrite their terms too, but they
-//! are not evaluated.
+//! Claims: the explanations of checks for reports. A claim is stored in the check that it explains, so that passes rewrite the terms of claims too;
+//! claims are not evaluated.
 
 use crate::core::Register;
 use crate::flat::{StepKind, Term, Violation, Wrong};

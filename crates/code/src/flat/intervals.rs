@@ -32,7 +32,8 @@ const MOST_WORK: usize = 20_000_000;
 /// Number of registers whose intervals are copied in one unit of work. A statement may copy the intervals of all registers.
 const REGISTERS_IN_A_PIECE: usize = 256;
 
-/// Removes checks and assertions that cannot fail, and adds checks of values that may be undefined. When it is time to stop, the code is incomplete.
+/// Removes checks and assertions that cannot fail, and adds checks of values that may be undefined. If `stop` ends the analysis early, statements are
+/// missing, so the program must not be used.
 pub(crate) fn check(program: &mut Program, layout: &Layout, stop: &Stop<'_>) {
     let memory: Vec<Range> = layout.classes.iter().map(|class| join_all(class.values())).collect();
     let bounds = counters::bounds(program, layout, stop);

@@ -81,7 +81,7 @@ fn is_set(condition: &Term, register: Register) -> bool {
 struct Uses {
     /// Number of occurrences in the program.
     mentions: usize,
-    /// The thread that sets it, in an atomic step executed at most once, and the index of that step; `None` if no such step was found.
+    /// The thread that sets the flag, in an atomic step executed at most once, and the index of that step; `None` if no such step was found.
     set: Option<(usize, usize)>,
 }
 

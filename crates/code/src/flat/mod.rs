@@ -28,7 +28,7 @@ pub const UNDEFINED: i64 = -0x5EAD_BEEF_0000;
 pub enum Term {
     /// A number.
     Number(i64),
-    /// A register.
+    /// The value of a register.
     Register(Register),
     /// An element of an array of registers, which represents memory private to one thread.
     Element(usize, Box<Term>),
@@ -408,29 +408,29 @@ pub struct Program {
     pub threads: Vec<Thread>,
 }
 
-/// A thread.
+/// A thread in flat code.
 pub struct Thread {
-    /// Its name.
+    /// A name based on C; emission makes it unique.
     pub name: String,
-    /// Its registers: first those of symbolic code, with the same numbers.
+    /// The registers: first those of symbolic code, with the same numbers.
     pub registers: Vec<RegisterInfo>,
-    /// Its arrays of registers.
+    /// The arrays of registers, which represent memory private to the thread or mark freed objects.
     pub arrays: Vec<Array>,
-    /// Its statements.
+    /// The statements, in which all calls are inlined.
     pub code: Vec<Step>,
-    /// The call that creates it.
+    /// The call that creates the thread.
     pub span: Span,
 }
 
-/// A register.
+/// The declaration of a register.
 pub struct RegisterInfo {
-    /// Its name.
+    /// A name based on C; emission makes it unique.
     pub name: String,
-    /// Its initial value.
+    /// The initial value; [`UNDEFINED`] if the register starts undefined.
     pub init: i64,
-    /// The entity that it represents, for reports.
+    /// The entity that the register represents, for reports.
     pub holds: Holds,
-    /// The interpretation of its values, for reports.
+    /// The interpretation of the register's values, for reports.
     pub kind: Kind,
 }
 
@@ -441,19 +441,19 @@ impl RegisterInfo {
     }
 }
 
-/// An array of registers.
+/// The declaration of an array of registers.
 pub struct Array {
-    /// Its name.
+    /// A name based on C; emission makes it unique.
     pub name: String,
-    /// Its first index.
+    /// The first index.
     pub first: i64,
-    /// The initial values of its elements.
+    /// The initial values of the elements.
     pub init: Vec<i64>,
-    /// The class whose places it represents, if it represents private memory.
+    /// The class whose places the array represents, if it represents private memory.
     pub class: Option<usize>,
-    /// The interpretation of its values, for reports.
+    /// The interpretation of the elements' values, for reports.
     pub kind: Kind,
-    /// The class whose freed objects it marks and the meaning of a mark, if it has marks.
+    /// The class whose freed objects the array marks and the meaning of a mark, if it has marks.
     pub marks: Option<(usize, Mark)>,
 }
 
@@ -462,7 +462,7 @@ pub struct Array {
 pub enum Mark {
     /// 1 if this thread has freed the object and only this thread may allocate it again.
     Freed,
-    /// The parity of how often this thread has passed the object to other threads or taken it from them. The object is free if the parities of all
-    /// threads sum to an odd number.
+    /// The parity of the number of transfers of the object by this thread. A transfer is a `free` that lets other threads allocate the object, or an
+    /// allocation that returns the object after such a `free`. The object is free if the parities of all threads sum to an odd number.
     Passed,
 }

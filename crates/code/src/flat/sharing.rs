@@ -96,7 +96,8 @@ struct Mention {
     statement: usize,
     /// The block of the first occurrence.
     block: usize,
-    /// Whether the first occurrence is a write, and all others are in the same statement, in the block of the first occurrence or inside it.
+    /// Whether the first occurrence is a write, and all other occurrences are in the same statement and in the block of the write or in a block
+    /// inside it.
     own: bool,
 }
 

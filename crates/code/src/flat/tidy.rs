@@ -14,7 +14,7 @@ pub(crate) struct Reads {
     /// Number of reads of each register. If the condition or new value of an await or update reads the register into which it loads, that read is not
     /// counted.
     read: HashMap<Register, usize>,
-    /// The registers into which an await loads and whose values its condition reads.
+    /// The registers into which an await loads and that the condition of this await reads.
     waited: HashSet<Register>,
     written: HashSet<Register>,
     arrays: HashSet<usize>,
@@ -207,7 +207,8 @@ fn joined(first: &Step, second: &Step, reads: &Reads) -> Option<Step> {
             let own = second.found();
             let mut count = 0;
             second.values(&mut |term| count += term.count(register));
-            // A `Touch` becomes part of the property. A formula cannot index an array of registers with a register, so no such term is moved there.
+            // A `Touch` becomes part of the property. A formula cannot index an array of registers with a register, so no such term is moved into a
+            // `Touch`.
             let in_property =
                 matches!(second, StepKind::Special(CellEvent::Touch(..))) && value.has_element();
             if count != 1 || own.is_some_and(|own| value.has(own)) || in_property {

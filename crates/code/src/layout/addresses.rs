@@ -86,11 +86,11 @@ impl Class {
 /// The kind of addresses that a value may be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Points {
-    /// It is a number and not an address.
+    /// The value is a number and not an address.
     Nowhere,
-    /// It is the address of a function.
+    /// The value is the address of a function.
     Function,
-    /// It may be the address of a place or function of this class.
+    /// The value may be the address of a place or function of this class.
     Class(usize),
 }
 
@@ -105,7 +105,7 @@ pub(crate) enum Unknown {
     Number,
     /// Whether an object reuses the address of an earlier one.
     Overlap,
-    /// The contents of an element of a large array that is not laid out.
+    /// The contents of an array element that is not modelled, because the array is too large.
     Cut,
     /// Whether two string literals are one object, or one is part of the other.
     Literals,

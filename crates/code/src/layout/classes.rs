@@ -50,9 +50,9 @@ pub struct Layout {
     pub ways_back: Vec<WayBack>,
     /// The late stores to the places of each class.
     pub(crate) late: HashMap<usize, Vec<Late>>,
-    /// As in [`LateStores`].
+    /// [`LateStores::given_out`] of the program.
     pub(crate) given_out: FxHashSet<ThreadNumber>,
-    /// As in [`LateStores`].
+    /// [`LateStores::held`] of the program.
     pub(crate) held: FxHashMap<Span, Held>,
 }
 
@@ -69,7 +69,7 @@ pub struct Class {
     pub name: String,
     /// The number of its first place.
     pub first: i64,
-    /// How many numbers it has, including those that stand for no place.
+    /// How many numbers the class has, including those that stand for no place.
     pub count: u64,
     /// A pointer to the place with number n has the value `n * scale`.
     pub scale: i64,
@@ -85,11 +85,11 @@ pub struct Class {
     pub pieces: Vec<Piece>,
     /// Numbers, other than addresses of objects, that are stored or compared where pointers to its places are expected.
     pub strangers: Strangers,
-    /// For flexible arrays: the length in each object that has elements. All of them are numbered with the greatest length.
+    /// For flexible array members: the length in each object that has elements. Each object has numbers for the greatest of these lengths.
     pub(crate) lengths: Option<BTreeMap<ObjectId, u64>>,
-    /// For arrays of which not all elements are laid out: how many are.
+    /// For arrays of which only the first elements are laid out: the number of these elements.
     pub(crate) laid: Option<u64>,
-    /// Whether its places are elements of such arrays.
+    /// Whether its places are elements of arrays of which only the first elements are laid out.
     pub(crate) is_cut: bool,
     /// For each part of its places: the class of the part, the distance between the numbers of this part in consecutive places, and the number of
     /// this part in the first place.
@@ -117,24 +117,24 @@ pub(crate) enum Part {
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     Object(ObjectId),
-    /// The places of another class, given first, contain places of this class: as these parts, each with its number of elements.
+    /// The places are parts of places of the class given first; each part has the given number of elements.
     Parts(usize, Vec<(Part, u64)>),
 }
 
 /// The place numbers that are assigned to an object.
 #[derive(Clone, Copy, Debug)]
 pub struct Placed {
-    /// Its class; for an allocation the class of one element.
+    /// The class of the object; for an allocation the class of one element.
     pub class: usize,
-    /// Its first number.
+    /// The first number of the object.
     pub first: i64,
-    /// Number of elements; 1 unless it is an allocation.
+    /// Number of elements; 1 unless the object is an allocation.
     pub elements: u64,
     /// The distance between the numbers of consecutive allocations.
     pub stride: i64,
     /// Maximum number of allocations at this site.
     pub times: u64,
-    /// Whether it is an allocation.
+    /// Whether the object is an allocation.
     pub heap: bool,
 }
 
@@ -162,13 +162,13 @@ impl Layout {
         fewer.take_while(|_| !stop.now()).find(fits).unwrap_or(whole)
     }
 
-    /// The number of cells that several threads access. What only one thread accesses becomes registers.
+    /// The number of cells that several threads access. Cells that only one thread accesses become registers.
     fn cells(&self) -> u64 {
         let shared = |class: &&Class| class.scalar && class.used.accessed_by.len() > 1;
         self.classes.iter().filter(shared).map(|class| class.count).fold(0, u64::saturating_add)
     }
 
-    /// Computes the layout of a program with the lengths of its flexible arrays, and with the number of elements that are laid out of other arrays.
+    /// Computes the layout of a program, given the lengths of its flexible arrays and the number of elements to lay out of each other array.
     fn new(
         core: &Core,
         nodes: &Nodes,
@@ -346,7 +346,7 @@ impl Layout {
         self.returned.get(&class).copied().filter(|_| others)
     }
 
-    /// The class of the flags that this thread sets when it frees an object for other threads; `None` if it never does.
+    /// The class of the flags that this thread sets when it frees an object for other threads; `None` if the thread never does.
     pub fn passed_from(&self, class: usize, thread: ThreadNumber) -> Option<usize> {
         let others = self.classes[class].used.allocated_by.iter().any(|other| *other != thread);
         self.returned.get(&class).copied().filter(|_| others)
@@ -428,7 +428,7 @@ impl Class {
         }
     }
 
-    /// For flexible arrays: the numbers of the arrays with each length.
+    /// For flexible array members: for each length, the numbers of the arrays with this length.
     pub(crate) fn by_length(&self) -> BTreeMap<u64, Runs> {
         let mut found: BTreeMap<u64, Runs> = BTreeMap::new();
         let Some(lengths) = &self.lengths else { return found };

@@ -208,7 +208,8 @@ impl Resolver<'_> {
         };
         let cell = self.returned(returned, number.clone());
         let mut given = vec![self.pass(class, number)];
-        // In an atomic section, only memory that stays with this thread is tested, because other threads may use it before the test.
+        // In an atomic section, only memory that stays with this thread is tested. The test ends after the section, and memory that was passed to
+        // another thread may be in use by then.
         if !self.layout.held.contains_key(&self.span) {
             given.extend(tests.iter().cloned());
         }

@@ -12,10 +12,10 @@ use crate::core::{
 use crate::layout::open_arrays::Lengths;
 use crate::nodes::{Nodes, Shape};
 
-/// How many elements of large arrays are laid out, if not all. The first of these with which the program fits is taken.
+/// The numbers of elements of large arrays to lay out if not all elements fit, in the order in which they are tried.
 pub(crate) const FEWER: [u64; 4] = [256, 64, 16, 4];
 
-/// For each array of which not all elements are laid out: how many are.
+/// For each array of which only the first elements are laid out: the number of these elements.
 pub(crate) type Laid = HashMap<NodeId, u64>;
 
 /// The arrays with more than `most` elements. Elements with constant indices are laid out in any case, with all those before them.

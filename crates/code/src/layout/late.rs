@@ -2,9 +2,9 @@
 //! [late stores](crate::late_stores) may be under PSO. If so, the model ends, because the store may overwrite another object at the same address.
 //!
 //! The thread that ends the lifetime makes one cell of the object undefined (C says that all of them are), and reads the cell again. If a store of
-//! another thread has reached memory in between, the value has changed. Each late store does so in some execution, because what is in a buffer may
-//! reach memory at any time. Which cell is tested is a nondeterministic choice. A late store may itself store an undefined value; for such cells
-//! the number 0 is tried as well.
+//! another thread has reached memory in between, the value has changed. Each late store reaches memory in between in some execution, because a
+//! buffered store may reach memory at any time. Which cell is tested is a nondeterministic choice. A late store may itself store an undefined value;
+//! for such cells the number 0 is tried as well.
 //!
 //! In an atomic section no buffer changes, so the cell is read again after the section, if the object has not been allocated again by then.
 
@@ -18,8 +18,8 @@ use crate::late_stores::{Held, Late};
 use crate::layout::classes::Layout;
 use crate::layout::resolve::Resolver;
 
-/// A cell of an object that is about to end: its class, and its number if the number of the object is `start`: `width * start + base + offset` for
-/// some offset from 0 to `last`.
+/// Cells of an object whose lifetime is about to end: their class and numbers. If the object has the number `start`, the cells have the numbers
+/// `width * start + base + offset` for offsets from 0 to `last`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Tested {
     class: usize,
@@ -34,11 +34,11 @@ pub(crate) struct Postponed {
     begun: Register,
     /// The condition that the object has not been allocated again.
     is_gone: Term,
-    /// The rest of the test.
+    /// The part of the test after the section: loads the cell, and ends the model if a late store has changed the value.
     rest: Vec<Step>,
 }
 
-/// Where a test takes place: the object, its marks, and its number.
+/// The object that is tested, given by its number and by the array of registers that contains its mark.
 #[derive(Clone, Copy)]
 struct Tests<'a> {
     marks: usize,
@@ -125,7 +125,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// The cells of an object, which has one of these numbers, that late stores of other threads may change. Consecutive cells are together.
+    /// The cells of an object that late stores of other threads may change. The number of the object is one of `starts`. Consecutive cells are
+    /// combined.
     fn tested(&self, class: usize, starts: &[i64], elements: u64) -> Vec<Tested> {
         let (Some(&first), Some(&last)) = (starts.first(), starts.last()) else { return Vec::new() };
         let mut found: Vec<Tested> = Vec::new();
@@ -200,7 +201,7 @@ impl Resolver<'_> {
         steps
     }
 
-    /// Inserts the postponed tests behind all ends of atomic sections.
+    /// Inserts the postponed tests after the end of every atomic section.
     pub(super) fn test_after_sections(&mut self, code: &mut Vec<Step>) {
         if self.postponed.is_empty() {
             return;

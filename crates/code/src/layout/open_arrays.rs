@@ -22,7 +22,7 @@ pub(crate) fn set_lengths(core: &Core, nodes: &mut Nodes) -> Lengths {
                 let size = nodes.size(nodes.element(array)).unwrap_or(1).max(1);
                 bytes.saturating_sub(start) / size
             }
-            // The initial value of a variable may have elements for the array, for which there is room then.
+            // If the initial value of a variable has elements for the array, the variable has room for these elements.
             Origin::Global | Origin::Local(_) => {
                 let elements = object.initial.iter().filter_map(|(path, _)| match path.as_slice() {
                     [Step::Field(member), Step::Element(index), ..] if *member == field => Some(index + 1),

@@ -21,7 +21,7 @@ use crate::reuse::{Reuse, is_later};
 enum When {
     /// Possibly at any time, because this thread has no mark that says whether the other object still exists.
     Always,
-    /// Only while the lifetime of the other object is over, which this thread has marked.
+    /// Only while the lifetime of the other object is over, which a mark of this thread records.
     Gone,
 }
 

@@ -14,9 +14,9 @@ use crate::nodes::Nodes;
 /// How the program uses the places of one class.
 #[derive(Clone, Debug, Default)]
 pub struct Use {
-    /// Pointers to its places exist.
+    /// Pointers to places of the class exist.
     pub addressed: bool,
-    /// Pointer arithmetic is applied to pointers to its places.
+    /// Pointer arithmetic is applied to pointers to places of the class.
     pub moved: bool,
     /// Pointers are compared for order, with numbers or with each other.
     pub compared: bool,
@@ -24,7 +24,7 @@ pub struct Use {
     pub ordered: bool,
     /// Tags may be stored in the upper bits of pointers.
     pub tagged: bool,
-    /// The threads that access its places.
+    /// The threads that access places of the class.
     pub accessed_by: BTreeSet<ThreadNumber>,
     /// Some place is written.
     pub written: bool,

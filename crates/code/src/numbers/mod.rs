@@ -24,7 +24,7 @@ pub use condition::{compare, implied, not, truth};
 /// The least and the greatest possible value, both included, as values of C.
 pub type Range = (i128, i128);
 
-/// The range of addresses, including the one past the end of the last object.
+/// The range of addresses, including the address one past the end of the last object.
 pub const ADDRESSES: Range = (LOWEST_ADDRESS as i128, HIGHEST_ADDRESS as i128 + 1);
 
 /// A value of C that has been computed.

@@ -16,9 +16,9 @@ use crate::nodes::Nodes;
 enum Role {
     /// No access.
     Unused,
-    /// Only this thread loads and stores it.
+    /// Only this thread loads and stores the variable.
     Private(usize),
-    /// It stays in memory.
+    /// The variable stays in memory.
     Memory,
 }
 

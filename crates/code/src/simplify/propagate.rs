@@ -30,7 +30,8 @@ impl Facts {
         self.registers.len() + self.variables.len()
     }
 
-    /// Removes the facts that no longer hold once a register is written: its value, and that other registers and variables hold a copy of it.
+    /// Removes the facts that no longer hold once a register is written: the value of the register, and facts that other registers and variables hold
+    /// a copy of that value.
     fn forget(&mut self, written: Register) {
         self.registers.remove(&written);
         self.registers.retain(|_, value| *value != Value::Register(written));
@@ -40,7 +41,7 @@ impl Facts {
 
 /// Facts at the start of a thread.
 pub(super) struct Start<'a> {
-    /// Its registers with their initial values.
+    /// The registers of the thread with their initial values.
     pub registers: &'a [RegisterInfo],
     /// The variables that no other thread writes, with their initial values where these are defined.
     pub variables: Vec<(ObjectId, Option<i64>)>,

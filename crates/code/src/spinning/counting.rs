@@ -28,7 +28,8 @@ pub(super) fn ends(part: Part<'_>, head: LocationId) -> bool {
     })
 }
 
-/// All paths from the head back to it; `None` if there are too many, if a step on one is undecided, or if one has a cycle that avoids the head.
+/// All paths from the head back to the head; `None` if there are too many, if a step on such a path is undecided, or if such a path has a cycle that
+/// avoids the head.
 fn rounds(part: Part<'_>, head: LocationId) -> Option<Vec<Way>> {
     let mut rounds = Vec::new();
     let mut open = vec![(Way::new(head), FxHashSet::default())];

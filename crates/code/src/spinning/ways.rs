@@ -21,7 +21,7 @@ const LARGEST: usize = 100;
 /// Maximum number of combinations of the values of all enumerated choices on a path.
 const MOST_CHOICES: u64 = 1 << 10;
 
-/// A loop of a thread.
+/// A loop of a thread: the locations of a strongly connected component.
 #[derive(Clone, Copy)]
 pub(super) struct Part<'a> {
     pub thread: &'a Thread,
@@ -63,9 +63,9 @@ struct Visited {
 /// A nondeterministic choice on a path.
 #[derive(Clone, Copy)]
 enum Choice {
-    /// It stays in the operations of the path, so that engines enumerate its values; this is the number of values.
+    /// The choice stays in the operations of the path, so that engines enumerate its values; this is the number of values.
     Tried(u64),
-    /// It has too many values to enumerate, and no condition depends on it yet.
+    /// The choice has too many values to enumerate, and no condition depends on it yet.
     Free(Option<Range>),
     /// The path has one condition on the choice, and some value satisfies it.
     Made,

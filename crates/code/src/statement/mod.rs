@@ -44,7 +44,7 @@ pub trait Stage: Clone + Debug + PartialEq + 'static {
     type Value: Expression;
     /// Places in memory.
     type Place: Parts<Self::Value> + Clone + Debug + PartialEq;
-    /// How a thread waits, as far as that is decided in this stage.
+    /// How a thread waits: in a loop or in one step. `()` if this stage does not decide that.
     type Waiting: Clone + Debug + PartialEq;
     /// The violation reported by a failed check.
     type Violation: Parts<Self::Value> + Clone + Debug + PartialEq;
@@ -52,7 +52,7 @@ pub trait Stage: Clone + Debug + PartialEq + 'static {
     type Special: Special<Self>;
 }
 
-/// A value of some stage.
+/// A value in the code of a stage.
 pub trait Expression: Clone + Debug + PartialEq {
     /// The number, if the value is a constant.
     fn number(&self) -> Option<i64>;
@@ -69,7 +69,7 @@ pub enum Source<'a, V> {
     Element(usize, &'a V),
 }
 
-/// Something that contains values.
+/// A part of the code that contains values.
 pub trait Parts<V> {
     /// Calls `visit` for the values that are evaluated.
     fn values<'a>(&'a self, visit: &mut dyn FnMut(&'a V));
@@ -83,19 +83,19 @@ pub trait Special<S: Stage>: Parts<S::Value> + Clone + Debug + PartialEq {
     /// The register that the statement assigns, if any.
     fn writes(&self) -> Option<Register>;
 
-    /// Mutable access to the register that it writes.
+    /// Mutable access to the register that the statement assigns, if any.
     fn writes_mut(&mut self) -> Option<&mut Register>;
 
-    /// The element of an array of registers that it writes: the array and the index.
+    /// The element of an array of registers that the statement assigns, as the array and the index; `None` if it assigns no element.
     fn writes_element(&self) -> Option<(usize, &S::Value)>;
 }
 
 /// A statement.
 #[derive(Clone, Debug)]
 pub struct Stmt<S: Stage> {
-    /// Its effect.
+    /// The effect of the statement.
     pub kind: StmtKind<S>,
-    /// The source text from which it comes, with the inlined call that contains it.
+    /// The source text of the statement, with the inlined call that contains the statement.
     pub span: Span,
 }
 
@@ -144,7 +144,7 @@ pub enum StmtKind<S: Stage> {
     Await {
         /// The register that receives the value.
         register: Register,
-        /// The place.
+        /// The place whose value is awaited.
         place: S::Place,
         /// The condition, which reads the register.
         until: S::Value,

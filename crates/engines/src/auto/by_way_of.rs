@@ -87,7 +87,7 @@ impl<'a> Reordered<'a> {
         self.task.about(&self.program.program, MemoryModel::Tso, properties)
     }
 
-    /// Answers the task, with `run` for the task under TSO.
+    /// Answers the task by calling `run` for the task under TSO.
     pub fn under_tso(&self, run: impl FnOnce(&Task<'_>) -> Report) -> Report {
         let mut report = run(&self.tso().heard_by(self));
         report.answers = report.answers.into_iter().map(|answer| self.under_pso(answer)).collect();
@@ -226,7 +226,7 @@ impl<'a> Statically<'a> {
         })
     }
 
-    /// Answers the properties [`Statically::numbers`], with `run` for tasks under SC.
+    /// Answers the properties [`Statically::numbers`] by calling `run` for tasks under SC.
     pub fn under_sc(&self, run: impl Fn(&Task<'_>) -> Report) -> Report {
         let mut report = self.ask(&self.program, &self.numbers, self, &run);
         // The properties that hold, and that also have to hold for the program in which locks may be released.

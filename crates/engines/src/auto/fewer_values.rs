@@ -35,7 +35,7 @@ impl<'a> Narrowed<'a> {
         Some(Narrowed { task, program, certificates: Certificates::default() })
     }
 
-    /// Answers the task, with `run` for the program with fewer values.
+    /// Answers the task by calling `run` for the program with fewer values.
     pub fn run(&self, run: impl FnOnce(&Task<'_>) -> Report) -> Report {
         let fewer = self.task.about(&self.program, self.task.model, self.task.properties.clone());
         let mut report = run(&fewer.heard_by(self));

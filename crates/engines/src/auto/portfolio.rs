@@ -1,9 +1,9 @@
 //! Runs engines concurrently, each on some or all of the properties.
 //!
-//! Members take turns on the cores ([`turns`]). A member is cancelled once all of its properties are decided. If there is a listener
-//! that checks answers as they arrive, a property is decided when the listener has settled it, and the members leave the cores to the last checks. If
-//! there is none, the first answer with evidence decides a property. A definite answer without evidence decides it too, but only after a delay if
-//! another member may still find a proof that can be checked.
+//! Members take turns on the cores ([`turns`]). A member is cancelled once all of its properties are decided. If there is a listener that checks
+//! answers as they arrive, a property is decided when the listener has settled it, and the members leave the cores to the last checks. Without a
+//! listener, the first answer with evidence decides a property. A definite answer without evidence decides it too, but only after a delay if another
+//! member may still find a proof that can be checked.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -90,8 +90,8 @@ pub fn run(
                 Ok((n, report)) => {
                     running[n] = false;
                     known.take(&members[n], report);
-                    // Once all answers have evidence, only their check is left. It may need as much time as the search, so no member has a turn for
-                    // that time.
+                    // Once all answers have evidence, they only remain to be checked. The check may take as long as the search, so no member gets a
+                    // turn for that time.
                     if task.is_judged() && known.report.is_decided_with_evidence(task) {
                         turns.rest(known.start.elapsed());
                     }

@@ -143,7 +143,8 @@ fn portfolio_says(text: &str, model: MemoryModel) -> Vec<Checked> {
 
 #[test]
 fn robustness_does_not_decide_what_a_lock_hides() {
-    // The program has no attack, and is safe under SC.
+    // The program is robust (there is no attack) and safe under SC, but unsafe under TSO and PSO: `both` can be reached inside the locked section
+    // of q, while `x = 1` is still in the buffer of p.
     let text = "shared x, y; thread p { var r; x = 1; r = y; M: skip; } thread q { var s; lock; s = x; T: unlock; } \
                 forbid both: p@M && q@T && q.s == 0;";
     let program = program(text);

@@ -14,7 +14,7 @@ use fencewright_program::{Action, Address, EdgeId, Op, Program, Thread, ThreadId
 use super::oracle::{Advice, Oracle};
 use crate::task::{Limits, Progress};
 
-/// The oracle that enumerates paths.
+/// The oracle that suggests all paths from a store to a load that may be part of a violation, shortest first.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Enumerate;
 

@@ -45,7 +45,7 @@ pub enum OracleName {
 pub struct Options {
     /// The oracle that suggests where stores are delayed.
     pub oracle: OracleName,
-    /// Whether the first store of a path remains in the program (s.5.1). If it does, only a robust program can be `safe`.
+    /// Whether the first store of a path remains in the program (THESIS16 s.5.1). If it does, only a robust program can be `safe`.
     pub store: AttackingStore,
     /// Maximum number of rounds; `None` if it is not limited.
     pub rounds: Option<u32>,

@@ -31,7 +31,7 @@ pub trait Oracle: Sync {
     fn consult(&self, program: &Program, round: u32, limits: &Limits, progress: &Progress) -> Advice;
 }
 
-/// The oracle that decides the robustness of the program (s.3.1.2). It suggests the paths of feasible attacks.
+/// The oracle that decides the robustness of the program (THESIS16 s.3.1.2). It suggests the paths of feasible attacks.
 ///
 /// The search stops at the first attack, and threads with the same code are extended by the same path, because examining all attacks takes many times
 /// longer (Lamport's mutex with 3 threads: 3.5 s instead of 0.1 s). Each thread without an attack is extended by its shortest path from a store to a

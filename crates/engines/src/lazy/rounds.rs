@@ -1,4 +1,4 @@
-//! The rounds of Algorithm 3.1: a check under SC, a question to the oracle, and an extension of the program.
+//! The rounds of THESIS16 Algorithm 3.1. A round checks the program under SC, asks the oracle for paths, and extends the program by them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -230,8 +230,8 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Finds certificates for the properties that hold: one for all of them, or else one for each. The answers without certificates are told to the
-    /// listener first, so that they are not lost if the time limit is reached. Properties without a certificate keep these answers.
+    /// Finds certificates for the properties that hold: one for all of them, or else one for each. The listener receives the answers
+    /// without certificates first, so that they are not lost if the time limit is reached. Properties without a certificate keep these answers.
     fn certify(&mut self, program: &Extended) {
         let is_shown = |n: &usize| matches!(self.answers[*n], Some(Answer::Holds(None)));
         let shown: Vec<usize> = (0..self.answers.len()).filter(is_shown).collect();

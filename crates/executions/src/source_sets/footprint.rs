@@ -1,4 +1,4 @@
-//! The footprints of the steps of an agent: what they read and write, and what they wait for.
+//! The footprints of the steps of an agent: the objects that the steps read, write, and wait for.
 //!
 //! An *agent* is the program of a thread or one of its store buffers: under TSO the buffer is one agent, under PSO it is one agent for each cell. The
 //! *step* of an agent in a configuration consists of all events that the agent can take there: a thread may have several edges, and a `*` several
@@ -19,8 +19,8 @@
 //! | any step that may change the value of a formula | | the formula |
 //!
 //! A footprint determines its step. If the step of another agent writes nothing that this step reads or writes, and reads nothing that this step
-//! writes, then this step has the same alternatives and the same footprint before and after it, and the two steps commute. This holds for disabled
-//! steps too.
+//! writes, then this step has the same alternatives and the same footprint before and after the other step, and the two steps commute. This holds for
+//! disabled steps too.
 
 use std::rc::Rc;
 
@@ -437,7 +437,7 @@ impl<'p> Steps<'p> {
     }
 }
 
-/// The formula of a property and what it mentions; `None` unless the formula must never hold.
+/// The formula of a property and the observables that it mentions; `None` unless the property is a formula that must never hold.
 fn watched(property: usize, Property { kind, .. }: &Property) -> Option<Watched> {
     let PropertyKind::Never(formula) = kind else { return None };
     let (mut at, mut registers, mut cells) = (Vec::new(), Vec::new(), Vec::new());

@@ -11,9 +11,9 @@
 //! * An agent *can begin* a sequence (is an *initial* of it) if no earlier event of the sequence happens before its first event there.
 //!
 //! At the end of each execution E, the search considers each pair of an event `i` and a later step of an agent `r` that may be reversible, that is,
-//! in the other order in some other execution:
+//! may occur in the other order in some other execution:
 //! * `i` and an event of `r` *race*: they conflict, and no event happens after `i` and before the event of `r`;
-//! * `i` wrote something that the step of `r` waits for (`footprint::Step::waits`), so that `r` may have been enabled before `i` and disabled after
+//! * `i` wrote an object that the step of `r` waits for (`footprint::Step::waits`), so that `r` may have been enabled before `i` and disabled after
 //!   it. The step may be taken later in E, or never.
 //!
 //! Let C be the configuration before `i`. For each such pair, another agent may have to be explored from C. Let `rest` be the events after `i` that
@@ -41,7 +41,7 @@
 //! * Otherwise each `q` in D conflicts with an event of `w`. Choose the `q` whose first such event `a` is latest in `w`, and let `u` be the part of
 //!   `w` before `a`. Then E `q` `u` is possible, and no agent that sleeps after E `q` can begin `u`. Let a' be the step that the agent of `a` takes
 //!   after E `q` `u`. If a' is enabled, then by induction some explored execution extends E `q` and contains `u` a', and `q` and a' race in it. If a'
-//!   is disabled, some explored execution extends E `q` and contains `u`, and `q` wrote something that a' waits for. In both cases the search has
+//!   is disabled, some explored execution extends E `q` and contains `u`, and `q` wrote an object that a' waits for. In both cases the search has
 //!   considered the pair of `q` and a', so D contains an agent that one of the two cases above requires. There `u` is a part of `rest` that is closed
 //!   under happens-before predecessors, and `past` is a part of `u`. So in the first case the required agent can begin `u a`, or conflicts with no
 //!   event of `u a`; in the second case it can begin `u` or `u a`. Both contradict the choice of `q`.
@@ -421,7 +421,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Evaluates the properties that depend on every state.
+    /// Evaluates in one state the properties about all reachable states: formulas that never hold, and assertions.
     fn see(&mut self, state: &State) {
         for (n, property) in self.question.properties.iter().enumerate() {
             match &property.kind {
@@ -438,7 +438,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Evaluates the properties that depend on the last states of executions that cannot be continued.
+    /// Evaluates the properties about the last states of maximal executions.
     fn see_end(&mut self) {
         let Some(Node { configuration: Configuration { state, .. }, .. }) = self.nodes.last() else { return };
         let reference = &self.steps.reference;

@@ -2,7 +2,7 @@
 
 use fencewright_program::{Action, Address, Expr, Op, Program, RegisterId, UnaryOp};
 
-/// The combinations of values of those `*` among the operations that have a range.
+/// All combinations of values for the `*`s with a range among these operations.
 pub(super) fn choices(ops: &[Op]) -> Vec<Vec<i64>> {
     let mut choices = vec![Vec::new()];
     for op in ops {

@@ -43,7 +43,7 @@ pub(super) struct Taken {
     /// The number of the event among those of its agent, from 1.
     pub(super) count: u32,
     pub(super) footprint: Rc<Footprint>,
-    /// The events that happen before this one, and this one.
+    /// The event itself and all events that happen before it.
     pub(super) clock: Clock,
     /// The earlier events that race with this one: they are of other agents and conflict with it, and no event happens after them and before this
     /// one.
@@ -67,7 +67,7 @@ pub(super) struct Execution {
 }
 
 impl Execution {
-    /// Appends an event: an alternative of a step.
+    /// Appends an event of an agent: any of the alternatives of `step`, because they all have the same footprint.
     pub(super) fn push(&mut self, agent: usize, step: &Step) {
         if self.last.len() <= agent {
             self.last.resize(agent + 1, None);

@@ -1,13 +1,14 @@
 //! Engine `buffers`: abstractions of store buffers, refined step by step (THESIS16 Algorithm 3.2).
 //!
-//! Unbounded store buffers have finitely many abstractions if there are finitely many values: sets of values first, then multisets, then sets with
-//! some stores in order ([`BufferDomain`]). Each of them over-approximates exact buffers, so a search that terminates without a violation is a proof.
-//! A violation is real if its path can be turned into an execution; otherwise it is spurious and a finer abstraction is tried.
+//! Unbounded store buffers have finitely many abstract states if there are finitely many values and no counts. The engine abstracts buffers to sets
+//! of values first, then to multisets, then to sets with some stores in order ([`BufferDomain`]). Each of these abstractions over-approximates exact
+//! buffers, so a search that terminates without a violation is a proof. A violation is real if its path can be turned into an execution; otherwise it
+//! is spurious and a finer abstraction is tried.
 //!
 //! Multisets are unbounded, yet reachability with them is decidable (Theorem 15), by *expand, enlarge and check*. Given a bound on the number of
-//! copies of a value, they are *enlarged* if a value with that many copies may occur any number of times, which over-approximates multisets; they are
+//! copies of a value, multisets are *enlarged* if a value with that many copies may occur any number of times, which over-approximates them; they are
 //! *expanded* if a store beyond the bound is not explored, which under-approximates them. The bound grows until one of the two searches gives an
-//! answer. If multisets reach a spurious violation, no bound helps, and the order of stores has to be kept.
+//! answer. If the multiset machine itself has a spurious path to a violation, no bound helps, and the order of stores has to be kept.
 //!
 //! The number of stores kept in order grows in each round, and is determined by the spurious path: it is at least the number with which no flush on
 //! this path can overtake an older store. Algorithm 3.2 as printed does not start with sets; here sets are treated as multisets with bound 1.
@@ -57,7 +58,7 @@ impl Default for Options {
     }
 }
 
-/// Engine `buffers`.
+/// Engine `buffers`, which tries abstractions of store buffers from coarse to fine.
 #[derive(Clone, Debug, Default)]
 pub struct Buffers {
     /// Options of each search: order, reductions, cores.
@@ -108,7 +109,7 @@ impl Engine for Buffers {
     }
 }
 
-/// A run of the engine.
+/// The state of a run of the engine: the answers, and the spurious paths found so far.
 struct Run<'a, 'p> {
     explicit: &'a explicit::Options,
     options: Options,
@@ -144,7 +145,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Tries sets, and then multisets with bounds up to `most`, until every open property has a spurious path that multisets have too.
+    /// Tries sets, and then multisets with bounds up to `most`, until every open property has a spurious path that the multiset machine has too.
     fn multisets(&mut self, most: u32) {
         for many in 1..=most {
             let open: Vec<usize> =

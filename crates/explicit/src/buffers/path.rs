@@ -1,5 +1,5 @@
-//! Examination of an abstract path to a violation: is it an execution of the program, at least a path of the multiset machine, or spurious? For a
-//! spurious path, it also computes how many stores must be kept in order so that the path is excluded.
+//! Examines an abstract path to a violation: is the path an execution of the program, at least a path of the multiset machine, or spurious? For a
+//! spurious path, computes how many stores must be kept in order so that the path is excluded.
 //!
 //! A path is real if its events are an execution, or become an execution when other flushes are chosen. To find such flushes, the executions that
 //! take the same program steps in the same order, with arbitrary values read, are enumerated up to a limit.
@@ -18,9 +18,9 @@ const MOST_STATES: usize = 2_000;
 
 /// The result of examining an abstract path.
 pub enum Examined {
-    /// An execution that decides the property.
+    /// The path is real: this execution of the program decides the property.
     Execution(Trace),
-    /// A spurious path.
+    /// The path is spurious.
     Spurious(Spurious),
 }
 
@@ -30,7 +30,7 @@ pub struct Spurious {
     /// Whether the multiset machine has the path too: each store is in the buffer when it is flushed, and the newest of several stores to a cell is
     /// not flushed before the others.
     pub is_of_multisets: bool,
-    /// Number of stores that must be kept in order so that no flush on the path overtakes an older store; 0 if none does.
+    /// Number of stores that must be kept in order so that no flush on the path overtakes an older store; 0 if no flush does.
     pub k: u32,
 }
 
@@ -47,7 +47,7 @@ pub fn examine(task: &Task<'_>, path: &Path, property: &Property, kept: Kept, li
     }
 }
 
-/// An execution that takes the same steps of the program in the same order and decides the property; `None` if none is found within the limits.
+/// An execution that takes the program steps of the path in the same order and decides the property; `None` if none is found within the limits.
 fn with_other_flushes(task: &Task<'_>, path: &Path, property: &Property, limits: &Limits) -> Option<Trace> {
     let reference = Reference::new(task.program, task.model);
     let Trace { registers, memory, events } = path.trace.clone();
@@ -179,7 +179,7 @@ impl Order<'_> {
         }
     }
 
-    /// Whether the store is the newest of several to its cell. Multisets let such a store leave only after the others.
+    /// Whether the store is the newest of several to its cell. Multisets let such a store leave only after all other stores to the cell.
     fn is_last_of_several(&self) -> bool {
         let others = |range: &[Buffered]| range.iter().filter(|e| self.is_to_cell(e)).count();
         others(&self.buffer[self.position + 1..]) == 0 && others(&self.buffer[..self.position]) > 0

@@ -362,8 +362,8 @@ fn verdict(program: &Program, model: MemoryModel, domain: Option<BufferDomain>, 
     }
 }
 
-/// Fig. 3.3 is proved with sets. There are 256 states if the value added last is ignored: 4 cells and registers with two values each, 2 buffers with
-/// four sets each. The plain machines reach all of them. Without rule WM-D, 2 of the 256 are unreachable.
+/// THESIS16 Fig. 3.3 is proved with sets. There are 256 states if the value added last is ignored: 4 cells and registers with two values each, 2
+/// buffers with four sets each. The plain machines reach all of them. Without rule WM-D, 2 of the 256 are unreachable.
 #[test]
 fn figure_3_3_is_proved_by_sets() {
     let program = example("thesis-3-3.fw", &[]);
@@ -390,7 +390,7 @@ fn figure_3_3_is_proved_by_sets() {
     }
 }
 
-/// Fig. 3.7 needs multisets, or three stores in order if the oldest are kept, or one if the newest are kept.
+/// THESIS16 Fig. 3.7 needs multisets, or three stores in order if the oldest are kept, or one if the newest are kept.
 #[test]
 fn figure_3_7_needs_more_than_sets() {
     let program = example("thesis-3-7.fw", &[]);

@@ -16,7 +16,7 @@ use crate::liveness::Liveness;
 
 /// The parts of the state that the formulas of state properties depend on.
 pub(super) struct Visible {
-    /// For each thread, the partition of its locations into classes that formulas cannot distinguish.
+    /// For each thread, the partition of its locations into classes: no formula distinguishes two locations of one class.
     labels: Vec<Looks>,
     /// For each thread and register, whether a formula depends on it.
     registers: Vec<Vec<bool>>,

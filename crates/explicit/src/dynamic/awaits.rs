@@ -16,8 +16,8 @@
 //! 1. **Remove idle edges from `head` and its region that lead back to `head` or to a doomed location.** This preserves the properties: take an
 //!    execution, and remove each sequence of steps in the region that a thread takes between leaving `head` and coming back to it. The removed steps
 //!    change nothing but registers that are dead at `head`. So the other steps form an execution, in which the thread is at `head` whenever it was in
-//!    the region before, and no property observes the difference. What remains is an execution of the new program, in which a waiting thread loads
-//!    the value it waits for, or does not load.
+//!    the region before, and no property observes the difference. This shorter execution is one of the new program: a waiting thread either loads the
+//!    value that it waits for, or does not load at all.
 //! 2. **Merge a load with the only remaining edge after it**, if the alternative was removed. The steps after the load are local and the locations
 //!    before and after them look the same to properties, so they may be taken in one step. If the steps after a load cannot be taken, the merged step
 //!    is disabled; this loses only an execution that is stuck. If the condition has several loads, the earlier ones stay as they are: `await x == 1
@@ -29,9 +29,9 @@
 //! | property | why it is preserved |
 //! |---|---|
 //! | a formula that must never hold | its values are those in the states of the shorter execution; a formula that distinguishes two locations of a region, or observes a register written there, prevents the transformation |
-//! | `assertions` | no edge that may fault is removed (nor one that may access an open array out of bounds, which gives no answer), and of a merged step only the first part may fault |
-//! | `finally` | in a final state every thread has ended, so none is in a region |
-//! | `deadlock` | a thread in a waiting loop can move, so a state is a deadlock only if no thread can move *in the original program* ([`Judge`](super::Judge) decides that). A thread is stuck in a region only while another one holds the lock, so programs with locks are not transformed |
+//! | `assertions` | no edge that may fault is removed (nor an edge that may access an open array out of bounds, which gives no answer), and of a merged step only the first part may fault |
+//! | `finally` | in a final state every thread has ended, so no thread is in a region |
+//! | `deadlock` | a thread in a waiting loop can move, so a state is a deadlock only if no thread can move *in the original program* ([`Judge`](super::Judge) decides that). A thread is stuck in a region only while another thread holds the lock, so programs with locks are not transformed |
 
 use fencewright_analysis::liveness::LiveRegisters;
 use fencewright_analysis::looks::Looks;
@@ -53,7 +53,7 @@ pub type Origins = Vec<Vec<Vec<EdgeId>>>;
 
 /// A program whose waiting loops are blocking steps.
 pub struct Waiting {
-    /// The transformed program.
+    /// The transformed program, which has the locations, registers and memory of the original one.
     pub program: Program,
     /// For each thread and edge of the transformed program, the sequence of original edges that the edge stands for.
     pub origins: Origins,
@@ -115,7 +115,7 @@ struct Graph<'t> {
     live: LiveRegisters,
     looks: Looks,
     steps: Vec<Step>,
-    /// For each location, the outgoing steps in order.
+    /// For each location, the indices of the outgoing steps, in order.
     leaving: Vec<Vec<usize>>,
     entering: Vec<Vec<usize>>,
     /// For each location, whether an outgoing step was removed.

@@ -7,8 +7,8 @@
 //!
 //! A step that waits (for the lock, or for values in memory) may have been enabled before a conflicting event, and be taken only much later or never.
 //! So for these steps, and for steps that are disabled at the end of the execution, the search goes back through the writes of the awaited locations,
-//! until it finds one before which the step was enabled. These writes are totally ordered in every execution, so leaving out one write and the events
-//! after it restores the earlier values.
+//! until it finds a write before which the step was enabled. These writes are totally ordered in every execution, so leaving out one write and the
+//! events after it restores the earlier values.
 
 use std::collections::VecDeque;
 
@@ -37,7 +37,8 @@ pub(super) struct Node {
 pub trait Observer {
     /// Called after a step with this footprint. Returns whether to go on.
     fn reached(&mut self, search: &mut Search<'_>, thread: usize, footprint: &[Item]) -> bool;
-    /// Called at the end of an execution. Returns whether some thread waits forever; `None` to stop.
+    /// Called at the end of an execution; `sampled` says whether a `*` was tried with samples only. Returns whether some thread waits forever; `None`
+    /// to stop.
     fn ended(&mut self, search: &mut Search<'_>, sampled: bool) -> Option<bool>;
     /// Polled with the bytes in use. Returns whether to stop.
     fn poll(&mut self, bytes: u64, count: &Executions) -> bool;
@@ -47,7 +48,7 @@ pub trait Observer {
 pub struct Search<'p> {
     /// The interpreter, which computes the steps.
     pub machine: Machine<'p>,
-    /// Counters of the exploration.
+    /// The numbers of executions and events explored so far.
     pub count: Executions,
     pub(super) nodes: Vec<Node>,
     /// For each key, the last access and the last write.
@@ -169,7 +170,8 @@ impl<'p> Search<'p> {
         before.event.as_ref().expect("it was taken").branch.footprint.clone()
     }
 
-    /// Adds trees to the last node, which has none: one for each alternative that is not asleep, of the first agent with such an alternative.
+    /// Chooses the first agent with an alternative that is not asleep, and adds one tree for each such alternative to the last node, which has no
+    /// trees.
     fn any_step(&mut self) -> Free {
         let sampled_before = std::mem::take(&mut self.machine.sampled);
         let mut enabled = false;

@@ -26,7 +26,7 @@ const STORES: Key = 1 << 63;
 /// An access to one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// The object.
+    /// The key of the object that is accessed.
     pub key: Key,
     mode: u8,
 }
@@ -41,7 +41,7 @@ impl Item {
         Item { key, mode: 0 }
     }
 
-    /// A read by a step that is enabled for some of the values only.
+    /// A read of a value that decides whether the step is enabled.
     pub fn wait(key: Key) -> Self {
         Item { key, mode: WAITS }
     }
@@ -56,7 +56,7 @@ impl Item {
         Item { key, mode: FLUSHES }
     }
 
-    /// Whether the step is enabled for some of the values only.
+    /// Whether the value read decides whether the step is enabled.
     pub fn waits(self) -> bool {
         self.mode & WAITS != 0
     }
@@ -104,7 +104,7 @@ pub enum Awaited {
     Nothing,
     /// One cell, whose index is computed from registers.
     Cell(Address),
-    /// Several cells. Their writes are totally ordered in every execution, so one key stands for all of them.
+    /// Several cells. The writes to them are totally ordered in every execution, so one key stands for all of them.
     Class(Key),
 }
 
@@ -135,7 +135,7 @@ pub struct Tables {
     pub seen: Vec<Vec<Box<[Key]>>>,
     /// For each cell, the keys of the formulas that read it.
     pub seen_cells: Vec<Box<[Key]>>,
-    /// For each cell, the key of its class of cells that are awaited together, if it belongs to one.
+    /// For each cell, the key of its class, that is, of the cells that are awaited together; `None` if the cell is in no class.
     pub classes: Vec<Option<Key>>,
     /// For each thread, whether some location [sees emptiness](Place::sees_emptiness).
     pub sees_emptiness: Vec<bool>,
@@ -144,7 +144,7 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// The tables for a task.
+    /// Computes the tables from the program and the properties of a task.
     pub fn new(task: &Task<'_>) -> Self {
         let program = task.program;
         let cells = program.cells();
@@ -246,13 +246,14 @@ impl Tables {
     }
 }
 
-/// The agents: the program of each thread, and its buffer; under PSO one buffer per cell that it stores to.
+/// The agents of a program: the code of each thread, and the buffers. Under TSO each thread has one buffer; under PSO, one per cell that it stores
+/// to.
 pub struct Agents {
     /// The number of threads. An agent whose index is less than this number is the program of a thread.
     pub threads: usize,
     /// For each thread, the agents that flush its buffer.
     flushers: Vec<Range<usize>>,
-    /// For each flushing agent, the thread, and under PSO the cell.
+    /// For each flushing agent, the thread whose buffer it flushes, and under PSO the cell.
     buffers: Vec<(u32, Option<u32>)>,
 }
 
@@ -286,7 +287,7 @@ impl Agents {
         self.threads + self.buffers.len()
     }
 
-    /// The thread whose buffer this agent flushes, and under PSO the cell; `None` if the agent is a program.
+    /// The thread whose buffer this agent flushes, and under PSO the cell; `None` if the agent executes the code of a thread.
     pub fn buffer(&self, agent: usize) -> Option<(u32, Option<u32>)> {
         agent.checked_sub(self.threads).map(|n| self.buffers[n])
     }

@@ -19,7 +19,7 @@ use super::state::{Buffered, NONE, State};
 pub struct Flushed {
     /// The event that issued the store.
     pub issuer: u32,
-    /// The last event that loaded it from the buffer.
+    /// The last event that loaded the stored value from the buffer.
     pub reader: u32,
     /// The number of store fences that the thread issued before the store.
     pub fences: u32,
@@ -41,7 +41,7 @@ pub struct Stepped {
     pub flushed: Option<Flushed>,
 }
 
-/// How an operation, and with it the step, goes on.
+/// The outcome of an operation. Any outcome but `Done` ends the step.
 pub(super) enum Flow {
     Done,
     Disabled,
@@ -67,7 +67,7 @@ pub struct Machine<'p> {
     /// The value-independent parts of footprints.
     pub tables: Tables,
     samples: &'p [i64],
-    /// The edges that each edge stands for, if the program is a transformed one.
+    /// For a transformed program, the original edges that each edge stands for.
     origins: Option<&'p Origins>,
     /// For each thread, the offset of its registers in the values of a state.
     pub(super) registers: Vec<usize>,
@@ -143,7 +143,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// The keys that the step of an agent waits for, enabled or not.
+    /// The keys that the step of an agent waits for, whether or not the step is enabled.
     pub fn awaited(&self, state: &State, agent: usize) -> Vec<Key> {
         let mut keys = Vec::new();
         match self.tables.agents.buffer(agent) {
@@ -172,12 +172,12 @@ impl<'p> Machine<'p> {
         (!state.is_stopped(thread)).then(|| self.location(state, thread))
     }
 
-    /// The value of a register.
+    /// The value of a register in a state.
     pub fn register(&self, state: &State, thread: usize, register: RegisterId) -> i64 {
         state.values[self.registers[thread] + register.index()]
     }
 
-    /// The value of a memory cell.
+    /// The value of a memory cell in the memory of a state, not in a buffer.
     pub fn cell(&self, state: &State, cell: u32) -> i64 {
         state.values[self.memory + cell as usize]
     }
@@ -222,8 +222,8 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Rule (WM): TSO flushes the oldest store, PSO the oldest store to the cell, unless a store fence separates it from an older buffered store.
-    /// `None` if no flush is enabled.
+    /// Rule (WM): TSO flushes the oldest store of the buffer, PSO the oldest store to the cell, unless a store fence separates this store from an
+    /// older buffered one. `None` if no flush is enabled.
     fn flush(
         &mut self,
         state: &State,

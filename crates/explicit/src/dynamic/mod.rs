@@ -7,8 +7,8 @@
 //! store before its flush, and the order of conflicting accesses. Equivalent executions reach the same state (Lemma 18). The
 //! search explores exactly one execution of each maximal trace.
 //!
-//! An *agent* is the program of a thread, or its buffer: under TSO one for each thread, under PSO one for each thread and cell. Two events of
-//! one agent are dependent. Events of different agents are dependent if their footprints conflict:
+//! An *agent* is the program of a thread, or a buffer: under TSO a thread has one buffer, under PSO one for each cell. Two events of one agent are
+//! dependent. Events of different agents are dependent if their footprints conflict:
 //!
 //! | event | reads | writes |
 //! |---|---|---|
@@ -28,15 +28,15 @@
 //!
 //! The algorithm was designed for programs in which an enabled step stays enabled until it is taken, and in which each process has one next step.
 //! Here steps may wait and choose, so three rules add dependences:
-//! * **Steps that wait.** An access of a thread reads the lock, if the program has one: it waits while another thread holds it. An atomic step that
-//!   loads and then assumes waits for values. If several cells are awaited at one location, a write to one of them counts as a write to all. So the
-//!   writes to the objects that a step waits for are totally ordered in every execution. Leaving out such a write and the events after it gives an
-//!   earlier point of the execution; the search thus finds a point at which the step was enabled, even if it is never taken.
+//! * **Steps that wait.** An access of a thread reads the lock, if the program has one, because the access waits while another thread holds the lock.
+//!   An atomic step that loads and then assumes waits for values. If several cells are awaited at one location, a write to one of them counts as a
+//!   write to all. So the writes to the objects that a step waits for are totally ordered in every execution. Leaving out such a write and the events
+//!   after it gives an earlier point of the execution; the search thus finds a point at which the step was enabled, even if it is never taken.
 //! * **Locations with several outgoing edges.** A thread observes which of them are enabled. A step from such a location reads everything that any of
 //!   the edges waits for: the lock, cells, and whether the thread's own buffer is empty if only some of the edges wait for that.
 //! * **Alternatives.** Edges that leave one location and are enabled together, and the values of a `*`, are alternatives of one step: each is
-//!   explored, and each has the footprint of all of them. So they are independent of the same events, and having explored one never makes another one
-//!   redundant.
+//!   explored, and each has the footprint of all of them. So all alternatives of a step are independent of the same events, and exploring one
+//!   alternative never makes another redundant.
 //!
 //! On programs whose threads choose by their registers or by one cell (`if`, `while`, `await`, `cas`, `*`) these rules add nothing to `Tr`. Waiting
 //! loops, such as `await`, become steps that wait: see `awaits`. An `await` on registers involves its thread alone: if the condition is false, the
@@ -89,7 +89,7 @@ use state::State;
 /// What the search does at an execution that does not terminate or is very long. With either choice there is no proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endless {
-    /// Cut it, and continue with other executions to find violations.
+    /// Cut the execution, and continue with other executions to find violations.
     Cut,
     /// Stop the whole search.
     GiveUp,
@@ -366,7 +366,7 @@ fn observe(machine: &Machine<'_>, state: &State, leaf: &Observable) -> i64 {
 /// Enumerates all combinations of initial registers and memory.
 struct Initial {
     choices: Vec<Vec<i64>>,
-    /// The index of the value of each choice; `None` before the first combination.
+    /// For each choice, the index of its current value; `None` before the first combination.
     positions: Option<Vec<usize>>,
     /// The number of registers of each thread.
     registers: Vec<usize>,

@@ -14,7 +14,7 @@ const MOST_LOCAL: usize = 256;
 const MOST_SPARE: usize = 64;
 
 impl Machine<'_> {
-    /// A copy of a state, in the allocation of a discarded one if there is one.
+    /// A copy of a state, in the allocation of a discarded state if there is one.
     pub fn copy(&mut self, state: &State) -> State {
         let mut copy = self.spare.pop().unwrap_or_default();
         copy.values.clone_from(&state.values);

@@ -154,8 +154,9 @@ impl Search<'_> {
         if item.is_store() { NOWHERE } else { self.heads[item.key as usize] }
     }
 
-    /// Records an event as the last step of its agent, and as the last access to each object in its footprint except buffered stores and objects that
-    /// it flushes to.
+    /// Appends an event: it becomes the last event of its agent, and the last access to each object in its footprint. Buffered stores have no entry
+    /// in `heads`. A flush does not become the last access to its thread's buffer: [`conflicts`](Self::conflicts) finds it as the last event of its
+    /// agent.
     pub(super) fn enter(&mut self, number: u32, event: Event) {
         for item in event.branch.footprint.iter().filter(|i| !i.is_store() && !i.flushes()) {
             let head = &mut self.heads[item.key as usize];
@@ -180,8 +181,8 @@ impl Search<'_> {
     }
 
     /// Adds sequences that reverse the races of the current execution to the wakeup trees of its nodes. Races that earlier executions had too are
-    /// reversed again, because their sequences may be new: a sequence also contains the events after the race, and the step that it moves to an
-    /// earlier state may access other objects there, so that it commutes with fewer events.
+    /// reversed again, because their sequences may be new: a sequence also contains events after the race, and the later step of the race, taken from
+    /// an earlier state, may access other objects and hence commute with fewer events.
     pub(super) fn reverse_races(&mut self, observer: &mut impl Observer) {
         for number in 0..self.nodes.len() as u32 - 1 {
             let event = self.at(number);
@@ -290,8 +291,8 @@ impl Search<'_> {
         true
     }
 
-    /// Applies an event of the current execution to a state that was reached without some of the earlier events. The event happens after none of the
-    /// missing ones, so they do not influence its effect, and the recorded outcome is copied. Computing the steps anew dominated the search time.
+    /// Applies an event of the current execution to a state that was reached without some of the earlier events. None of the missing events happens
+    /// before this event, so its effect is the same and the recorded outcome is copied. Computing the steps anew dominated the search time.
     fn do_again(&self, number: u32, state: &mut State) {
         let Branch { agent, footprint, .. } = &self.at(number).branch;
         self.machine.copy_outcome(

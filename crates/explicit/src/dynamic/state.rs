@@ -27,9 +27,9 @@ pub struct State {
 pub struct Buffered {
     /// The thread that issued the store.
     pub thread: u32,
-    /// The memory cell.
+    /// The memory cell that a flush of the store writes.
     pub cell: u32,
-    /// The stored value.
+    /// The value that a flush of the store writes.
     pub value: i64,
     /// The numbers of stores and of store fences that the thread issued before this store.
     pub issued: [u32; 2],

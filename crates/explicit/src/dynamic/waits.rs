@@ -5,7 +5,7 @@ use fencewright_program::{Action, Address, Edge, Expr, Op, Program, RegisterId, 
 
 /// The cells that the steps from one location wait for, before they are grouped into classes.
 pub enum Waits {
-    /// Nothing.
+    /// No step from the location waits for a memory cell.
     Nothing,
     /// One cell, whose index is computed from registers.
     One(Address),
@@ -46,7 +46,7 @@ impl Waits {
 }
 
 /// Whether two steps are the two outcomes of one test, such as a `cas`: for each loaded value exactly one of them is enabled. Both wait for an empty
-/// buffer, so they load from memory, and the cell is in the footprint of either.
+/// buffer, so both load from memory and have the cell in their footprints.
 fn is_decided(one: &Action, other: &Action) -> bool {
     let (Action::Atomic { ops: one, drains: true }, Action::Atomic { ops: other, drains: true }) =
         (one, other)

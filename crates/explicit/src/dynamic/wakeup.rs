@@ -2,8 +2,8 @@
 //! order reduction*, JACM 2017), for agents whose steps may have several alternatives.
 //!
 //! A wakeup tree holds the sequences of steps still to be explored from a state. A sequence `v` need not be added if all executions that begin with
-//! it are explored anyway. This is the case if a step that was explored, or is in the tree, is
-//! * a weak initial of `v`: it occurs in `v`, and no earlier step of `v` conflicts with it; or
+//! it are explored anyway. This is the case if a step that was explored, or is in the tree, is a weak initial of `v`, that is,
+//! * an initial of `v`: it occurs in `v`, and no earlier step of `v` conflicts with it; or
 //! * independent of all of `v`, so that it can come first. If the step has several alternatives, all of them must have been explored or be in the
 //!   tree: an execution that begins with `v` may continue with any of them.
 
@@ -65,7 +65,7 @@ enum Relation {
 /// A step, and the wakeup trees of the steps to be explored after it. A leaf stands for all executions that begin with the steps on the path to it.
 #[derive(Debug)]
 pub struct Tree {
-    /// The step.
+    /// The step at the root of the tree.
     pub branch: Branch,
     /// The subtrees, in the order of exploration.
     pub children: VecDeque<Tree>,
@@ -148,8 +148,8 @@ pub fn insert(trees: &mut VecDeque<Tree>, asleep: &[Branch], sequence: Sequence<
     added
 }
 
-/// Where the insertion goes on: the range of trees that starts with the first one whose step can come first, and the index of this step in the
-/// sequence, if it occurs there. `None` if the sequence becomes a new tree here.
+/// Where the insertion continues: the range of trees that starts with the first tree whose step can come first in the sequence, and the index of this
+/// step in the sequence, if it occurs there. `None` if the sequence becomes a new tree here.
 fn way_down(
     trees: &VecDeque<Tree>,
     asleep: &[&Branch],
@@ -173,8 +173,8 @@ fn way_down(
     None
 }
 
-/// Whether all executions that begin with a sequence have been explored from sleeping steps, or will be found by reversing the races of these
-/// explorations.
+/// Whether all executions that begin with a sequence were explored when one of the sleeping steps was taken, or will be found by reversing the races
+/// of the executions explored then.
 fn is_covered(asleep: &[&Branch], sequence: &Sequence<'_>) -> bool {
     asleep.iter().any(|branch| match branch.relation(sequence) {
         Relation::Initial(_) => true,

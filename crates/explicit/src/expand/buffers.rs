@@ -1,4 +1,5 @@
-//! Steps that access store buffers: loads, stores that enter a buffer, barriers, and flushes; both for exact and for abstract buffers.
+//! Steps that access store buffers: loads, stores that enter a buffer, barriers, and flushes; both for exact and for abstract buffers. Rules such as
+//! (LS) are those of `fencewright_program::reference`.
 
 use fencewright_memory::Bound;
 use fencewright_program::MemoryModel;
@@ -153,7 +154,7 @@ impl Expander<'_> {
         sink.take(step, &self.next);
     }
 
-    /// Rule (LS) for an abstract buffer.
+    /// Rule (LS) for an abstract buffer: a store enters the buffer.
     fn abstract_store(
         &mut self,
         abstraction: Abstraction,
@@ -174,7 +175,7 @@ impl Expander<'_> {
         Ok(Flow::Done)
     }
 
-    /// Rule (WM) for an abstract buffer.
+    /// Rule (WM) for an abstract buffer: every flush that the abstraction allows.
     fn abstract_flushes<S: Sink>(
         &mut self,
         abstraction: Abstraction,

@@ -1,5 +1,5 @@
-//! The representative of the orbit of a state. Its threads are sorted by their keys. If some keys are equal, it is the least packed state among those
-//! with sorted threads.
+//! The representative of the orbit of a state: the state whose threads are sorted by their keys. If some keys are equal, several states of the orbit
+//! have sorted threads; the representative is then the least packed state among them.
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,7 @@ use crate::store::hash_word;
 /// A permutation of a class: the thread at position n receives the state of the thread at position `order[n]`.
 type Order = [u8; MOST_THREADS];
 
-/// Computes the representatives of orbits. It is reused for many states, so that it does not allocate.
+/// Computes the representatives of orbits. One instance is used for many states, so that the computation does not allocate.
 pub struct Representatives<'c> {
     code: &'c Code,
     pub(super) orders: Vec<Order>,

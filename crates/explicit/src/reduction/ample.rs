@@ -21,7 +21,7 @@ pub struct Ample<'c> {
     code: &'c Code,
     summaries: &'c Summaries,
     view: View,
-    /// For each thread, the union of the future footprints of all others.
+    /// For each thread, the union of the future footprints of all other threads.
     others: Vec<Footprint>,
 }
 

@@ -2,15 +2,15 @@
 //!
 //! A cartesian vector has a prefix of an execution for each thread such that only the last steps of two prefixes may depend on each other. From a
 //! state with such a vector it suffices to explore one successor per prefix, and the states inside the prefixes are not stored. Proof: take any
-//! execution from the state. If some thread completes its prefix, consider the first one that does: all steps that the others have taken by then are
-//! independent of its prefix, which can be moved to the front. If none does, every thread can complete its prefix afterwards, and the property has
-//! observed nothing yet, because visible steps end a prefix. Then the prefix of the thread that takes the first step can be moved to the front.
-//! Either way the remaining execution is shorter, so no step is postponed forever. No cycle proviso is needed: a prefix ends with a step that may
-//! close a cycle, so it is finite.
+//! execution from the state. If some thread completes its prefix, consider the first thread that does. All steps that other threads have taken by
+//! then are independent of this prefix, so the prefix can be moved to the front. If no thread completes its prefix, all threads can complete their
+//! prefixes afterwards, and the property has observed nothing yet, because visible steps end a prefix. Then the prefix of the thread that takes the
+//! first step can be moved to the front. Either way the remaining execution is shorter, so no step is postponed forever. No cycle proviso is needed:
+//! a prefix ends with a step that may close a cycle, so it is finite.
 //!
 //! If a thread branches, its prefix is a tree. Edges and flushes of a thread are separate processes; the prefix of the flushes is one flush. A store
 //! into an empty buffer ends a prefix: it enables a flush, which would belong to no prefix. For a blocked thread, the footprint of its blocked steps
-//! counts. While a thread holds the lock, no step of another thread depends on its steps, except on the release of the lock.
+//! counts. While a thread holds the lock, no step of another thread depends on a step of the holder other than the release of the lock.
 //!
 //! Prefixes are computed thread by thread. A prefix that has been computed counts with the footprint of its steps, any other with everything that its
 //! thread may still do. So in Fig. 4.5 the prefix of the first thread ends at its first store, because the second thread will load the stored
@@ -36,7 +36,7 @@ pub struct Cartesian<'c> {
     touched: Vec<Footprint>,
     /// The worklist: states inside the current prefix that have not been expanded.
     inside: Vec<u64>,
-    /// The state of the prefix that is being expanded.
+    /// The state that is being expanded; it lies inside the current prefix.
     here: Vec<u64>,
 }
 

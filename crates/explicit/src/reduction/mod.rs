@@ -1,7 +1,7 @@
 //! Partial order reductions: steps whose order does not matter are not explored in all orders.
 //!
-//! [`Reduction::Local`] is built into the transition relation (`expand.rs`). The others choose in each state a subset of the steps that suffices,
-//! based on static [summaries](summary) of the steps that threads may still take:
+//! [`Reduction::Local`] is built into the transition relation (`expand.rs`). The other reductions choose in each state a subset of the steps that
+//! suffices, based on static [summaries](summary) of the steps that threads may still take:
 //!
 //! * [`ample`]: the steps of one thread, or some of them (THESIS16 s.2.2.2, Algorithm 2.2, conditions C0 to C3);
 //! * [`persistent`]: the steps of the smallest set of threads that no other thread can disturb (s. 4.1);
@@ -21,8 +21,8 @@
 //!
 //! **Assumptions.** None about programs: loops, locks, atomic steps, faults and unbounded values are covered. Where a step reaches a limit of the
 //! engine, or a `*` is sampled, all steps are taken. The states of a reduced search are not an inductive invariant. For persistent sets the checker
-//! of certificates can still check that they suffice, because it recomputes the sets; with the other choices a proof relies on the engine, and is
-//! confirmed only if the reference semantics can be explored too.
+//! of certificates can still check that the states suffice, because it recomputes the sets; with the other choices a proof relies on the engine, and
+//! is confirmed only if the reference semantics can be explored too.
 
 mod ample;
 mod cartesian;
@@ -44,7 +44,7 @@ use persistent::Persistent;
 pub use sleep::{Sleep, SleepSink};
 pub use summary::{Footprint, Place, Summaries, UNLOCK, order};
 
-/// Up to this number of threads there are few interleavings.
+/// Maximum number of threads for which [`Reduction::Suited`] is [`Reduction::Local`]: few threads have few interleavings.
 const FEW_THREADS: usize = 2;
 
 /// The partial order reduction of a search.
@@ -91,9 +91,9 @@ impl Reduction {
         matches!(self, Reduction::None | Reduction::Local | Reduction::Persistent)
     }
 
-    /// This reduction, with `Suited` resolved. Persistent sets are replaced if there are more threads than they support. They are also replaced if
-    /// buffers are bounded, because then a flush enables a store that was cut off. The checker of certificates does not account for that: its buffers
-    /// are unbounded.
+    /// This reduction, with `Suited` resolved. `Persistent` is replaced by `Local` if there are more threads than persistent sets support. It is also
+    /// replaced if buffers are bounded, because then a flush enables a store that was cut off, and the checker of certificates, whose buffers are
+    /// unbounded, does not account for that.
     pub fn suited(self, threads: usize, bounded: bool) -> Self {
         let fits = !bounded && threads <= MOST_THREADS;
         match self {

@@ -5,7 +5,8 @@
 //! parts of threads, each consisting of the outgoing edges or of the possible flushes of one thread:
 //!
 //! * if another thread may still take a step that depends on a step of the set, the edges of that thread are added. If flushing an entry of that
-//!   thread's buffer depends on a step of the set, its possible flushes are added, because all later flushes of the buffer come after one of these;
+//!   thread's buffer depends on a step of the set, the possible flushes of the buffer are added, because all its later flushes come after one of
+//!   these;
 //! * if a step of the set waits for the empty buffer of its thread, the flushes of the thread are added; if it waits for the lock, the edges of the
 //!   holder are added. While a thread holds the lock, no other thread can disturb its steps;
 //! * visible steps depend on each other: if the set contains one, every part is added whose thread or buffer may still take a visible step.

@@ -1,15 +1,15 @@
 //! Sleep sets combined with [persistent sets](super::persistent), for a search that stores states (THESIS16 s. 4.1, after Godefroid).
 //!
-//! If a persistent set contains two independent steps, both orders are explored. Sleep sets avoid the redundant one. When the parts a, b, c of a set
-//! are taken in this order, each part is asleep in the successors of the parts taken after it, and stays asleep until a step is taken that
+//! If a persistent set contains two independent steps, both orders are explored. Sleep sets avoid the redundant order. When the parts a, b, c of a
+//! set are taken in this order, each part is asleep in the successors of the parts taken after it, and stays asleep until a step is taken that
 //! [depends](super::dependence) on it. Sleeping parts are not taken. So fewer transitions are taken and no additional states found; often the number
 //! of states is unchanged, because each state is still found along some order.
 //!
-//! The sleep set of a state is the intersection of the sleep sets it was reached with. If a state is reached again with a smaller one, it is expanded
-//! again. If only parts of its persistent set have woken up, these are taken; if a part outside of the set has woken up, all awake parts of the set
-//! are taken, because the woken part may no longer sleep in their successors. In the successors of a part taken in an expansion, a part sleeps if it
-//! does not depend on the taken part, and it sleeps in the state or was taken earlier *in the same expansion*. That a part was taken in an earlier
-//! expansion of the state does not make it sleep there.
+//! The sleep set of a state is the intersection of the sleep sets with which the state was reached. If a state is reached again with a smaller sleep
+//! set, the state is expanded again. If only parts of its persistent set have woken up, these are taken; if a part outside of the set has woken up,
+//! all awake parts of the set are taken, because the woken part may no longer sleep in their successors. In the successors of a part taken in an
+//! expansion, a part sleeps if it does not depend on the taken part, and it sleeps in the state or was taken earlier *in the same expansion*. That a
+//! part was taken in an earlier expansion of the state does not make it sleep there.
 //!
 //! **Correctness.** Take an execution w from an initial state. As long as there is an explored state s along w such that no step of its persistent
 //! set P(s) is an initial of the rest of w (can come first, up to the order of independent steps), append a step of P(s) to w. The appended step is

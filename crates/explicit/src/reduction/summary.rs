@@ -6,8 +6,8 @@
 //!
 //! A flush commutes with all other steps of its own thread that can come before it. Stores and barriers enter at the other end of the buffer. A load
 //! of the same cell sees the same value before and after the flush. A step that waits for the empty buffer (a fence, a lock, an atomic step) can only
-//! come after it. Under PSO flushes of different cells commute as well. So the edges of a thread and the flushes of its buffer are two independent
-//! processes (`Part`), except for steps that wait for the empty buffer.
+//! come after the flush. Under PSO flushes of different cells commute as well. So the edges of a thread and the flushes of its buffer are two
+//! independent processes (`Part`), except for steps that wait for the empty buffer.
 //!
 //! Cells are partitioned into at most 64 classes, and cells of one class are not distinguished. This over-approximates dependence. Cells whose
 //! accesses all commute, because only one thread accesses them or none writes them, belong to no class.
@@ -142,7 +142,7 @@ impl Summaries {
     }
 }
 
-/// The partition of the cells that threads may conflict on into at most 64 classes.
+/// A partition of the cells on which threads may conflict; it has at most 64 classes.
 struct Classes {
     /// For each cell, the bit of its class, or 0 if all accesses to it commute.
     of_cell: Vec<u64>,

@@ -107,7 +107,7 @@ fn as_many_predicates_as_in_the_paper() {
     let queue = "head <= tail, tail <= head + 2, consumer.consumed <= tail, consumer.consumed == head, \
                  producer.produced == tail, producer.produced <= head + 2, consumer.consumed <= producer.produced";
     assert_eq!(counts("array-queue", queue), (7, 15 - 7 - 1 + 4 + 7, 4 + 4 + 10));
-    // 15 -> 38/36. The predicates chosen here have one version about buffered values fewer than the paper's.
+    // 15 -> 38/36. The predicates chosen here give one additional predicate on buffered values fewer than those of the paper.
     let bakery = "choosing[0] == 0, choosing[1] == 0, number[0] == 0, number[1] == 0, number[0] <= number[1], \
                   p[0].mine == number[0], p[1].mine == number[1], p[0].mine <= number[1], p[1].mine < number[0], \
                   p[0].mine == 0, p[1].mine == 0, p[0].theirs == 0, p[1].theirs == 0, p[0].theirs == number[1], p[1].theirs == number[0]";
@@ -167,8 +167,8 @@ fn fences_between_stores_are_seen_on_every_path() {
     }
 }
 
-/// Comparisons are made on request, predicates on epochs are made if there are store fences, and the parts of a cube about buffered values can be
-/// dropped (s. 6.3).
+/// Under PSO: `comparisons` compares each buffered value with later ones and with memory, `generic` has predicates on epochs if there are store
+/// fences, and `unbuffered` drops the parts of a cube that mention buffered values (EXTRA13 s. 6.3).
 #[test]
 fn comparisons_epochs_and_what_is_left_out() {
     let program = program(

@@ -88,13 +88,13 @@ impl std::error::Error for Unreadable {}
 /// A program of a folder, or a program that the user named directly.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// The path of its file, as it was found in the folder or named by the user.
+    /// The path of the program's file, as it was found in the folder or named by the user.
     pub file: PathBuf,
-    /// Its entry in `expected.toml`; `None` if the user named the program, or no entry does.
+    /// The program's entry in `expected.toml`; `None` if there is no entry, or the user named the program directly.
     pub entry: Option<Entry>,
-    /// Its text, if it was read from a pipe or the standard input, which can be read only once.
+    /// The text of a program from a pipe or the standard input, which can be read only once; `None` for other programs.
     text: Option<Arc<Vec<u8>>>,
-    /// The reason why it cannot be read, if that is already known.
+    /// The reason why the program cannot be read, if that is already known.
     wrong: Option<String>,
 }
 
@@ -103,12 +103,13 @@ impl Item {
         Item { file, entry, text: None, wrong: None }
     }
 
-    /// An existing file or folder that cannot be read.
+    /// The item for an existing file or folder that cannot be read.
     fn wrong(file: &Path, why: impl Into<String>) -> Self {
         Item { wrong: Some(why.into()), ..Item::new(file.to_owned(), None) }
     }
 
-    /// A path that the user named and that is not a folder. Pipes and the standard input are read at once, because they can be read only once.
+    /// The item for a path that the user named and that is not a folder. Pipes and the standard input are read immediately, because they can be read
+    /// only once.
     fn given(path: &Path) -> Self {
         let item = Item::new(path.to_owned(), None);
         if !is_standard_input(path) && fs::metadata(path).map_or(true, |about| about.is_file()) {
@@ -126,7 +127,7 @@ impl Item {
 pub struct Asked {
     /// The program that the question is about.
     pub program: Item,
-    /// The memory model.
+    /// The memory model under which the program is checked.
     pub model: MemoryModel,
 }
 
@@ -215,11 +216,11 @@ fn is_program(path: &Path) -> bool {
 /// The outcome of a question: a verdict on one property, or a failure for a whole program.
 #[derive(Clone, Copy)]
 pub enum Outcome<'a> {
-    /// A verdict.
+    /// A verdict on one property.
     Answer {
         /// The program as it was read for this question.
         program: &'a Program,
-        /// The memory model.
+        /// The memory model under which the program is checked.
         model: MemoryModel,
         /// The verdict with its evidence.
         checked: &'a Checked,
@@ -253,7 +254,7 @@ fn outcome<'a>(program: &'a Program, asked: &Asked, checked: &'a Checked) -> Out
     Outcome::Answer { program, model: asked.model, checked }
 }
 
-/// Renders outcomes. It is called on the thread that found the outcome.
+/// Renders outcomes. The methods are called on the thread that found the outcome.
 pub trait Scribe: Sync {
     /// A rendered outcome, to be shown as soon as it is found.
     type Line: Send;
@@ -302,7 +303,7 @@ pub struct Batch {
 
 impl Batch {
     /// Answers all questions. `receive` is called once, with a receiver of the events in the order in which they occur, each with the index of its
-    /// question. The events end when all questions are answered. Once their token is cancelled, the remaining questions fail with
+    /// question. The events end when all questions are answered. Once the token of the question is cancelled, the remaining programs fail with
     /// `Failure::Stopped`.
     pub fn run<S: Scribe>(
         &self,
@@ -362,7 +363,8 @@ struct Run<'a, S: Scribe> {
     batch: &'a Batch,
     scribe: &'a S,
     progress: &'a Progress,
-    /// Locked for reading by runs beside others, and for writing by a run that is alone because it needs all memory.
+    /// Ordinary runs hold the lock for reading, so they can run in parallel. A run that needs all memory holds it for writing, so that no other run
+    /// uses memory.
     turns: &'a RwLock<()>,
     /// Whether there are other workers.
     beside: bool,

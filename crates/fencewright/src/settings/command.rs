@@ -45,7 +45,7 @@ impl Command {
         Command::Engines,
     ];
 
-    /// Its name on the command line; families of `generate` are commands below it.
+    /// The name on the command line; for a family of programs, `generate` and the name of its subcommand.
     pub fn name(self) -> &'static str {
         match self {
             Command::Check => "check",
@@ -68,7 +68,7 @@ impl Command {
         }
     }
 
-    /// Whether its options also apply to the commands below it, which may come before or after them.
+    /// Whether the command has subcommands that accept its options. The options may stand before or after the name of the subcommand.
     pub fn is_above_others(self) -> bool {
         self == Command::Generate
     }
@@ -79,15 +79,15 @@ impl Command {
 pub enum Group {
     /// Options for most users.
     Main,
-    /// C programs.
+    /// Options for C programs.
     C,
     /// Options for output formats and files.
     Output,
     /// Options that only some engines use.
     Engines,
-    /// For experiments with engines.
+    /// Options for experiments with engines.
     Research,
-    /// Accepted but not shown in the help.
+    /// Options that are accepted but not shown in the help.
     Hidden,
 }
 

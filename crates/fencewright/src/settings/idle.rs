@@ -7,24 +7,24 @@ use super::{Command, Row, Settings, row};
 pub struct Idle {
     /// The option with its dashes.
     pub option: String,
-    /// Why it has no effect, and where it would have one.
+    /// The reason why the option has no effect, and where it would have an effect.
     pub why: String,
 }
 
-/// What another option must be for a group of options to have no effect.
+/// The state of another option in which a group of options has no effect.
 pub(super) enum Other {
-    /// It was not set.
+    /// The other option was not set.
     Missing,
-    /// It was set.
+    /// The other option was set.
     Set,
-    /// It has one of these values.
+    /// The other option has one of these values.
     Is(&'static [&'static str]),
 }
 
 /// Options that have no effect because of another option.
 pub(super) struct Rule {
     pub(super) command: Command,
-    /// The engines for which this holds; empty if it holds for all.
+    /// The engines for which the rule holds; empty if it holds for all engines.
     engines: &'static [&'static str],
     /// The fields of the options without effect.
     pub(super) idle: &'static [&'static str],
@@ -41,7 +41,7 @@ const fn of_cegar(idle: &'static [&'static str], field: &'static str, other: Oth
     Rule { command: Command::Check, engines: &["cegar"], idle, field, other }
 }
 
-/// All rules; the engines that look at an option are in its row.
+/// All rules about pairs of options. Which engines use an option is not stated here, but in the row of the option.
 pub(super) const RULES: [Rule; 7] = [
     rule(Command::Show, &["oracle", "keep_store", "rounds", "no_z3"], "extended", Other::Missing),
     rule(Command::Check, &["invariants"], "json", Other::Set),

@@ -187,5 +187,5 @@ pub const CONFLICTS: [(&str, &str); 5] = [
     ("unformatted", "stdout"),
 ];
 
-/// Options of the past with their commands, and what to write instead.
+/// Removed options: the name, the commands that had the option, and what to write instead.
 pub const FORMER: [(&str, &[Command], &str); 1] = [("no-local-first", ASK, "--reduction none")];

@@ -4,9 +4,9 @@ use fencewright_engines::EngineName;
 
 use super::{Choice, Command, Group, TABLE};
 
-/// One option.
+/// One option, as a line of the table.
 pub struct Row {
-    /// The field of [`Settings`](super::Settings).
+    /// The name of the option's field in [`Settings`](super::Settings).
     pub field: &'static str,
     /// The short name, the long name or both, with their dashes, separated by a bar.
     pub(super) names: &'static str,
@@ -14,17 +14,17 @@ pub struct Row {
     pub value: &'static str,
     /// The default value; empty if there is none.
     pub default: &'static str,
-    /// Whether it may be given more than once.
+    /// Whether the option may be given more than once.
     pub is_repeated: bool,
-    /// Whether its values are a list, separated by commas.
+    /// Whether the value is a list, separated by commas.
     pub is_list: bool,
-    /// Whether the command needs it.
+    /// Whether the option must be given.
     pub is_required: bool,
     /// The group under whose heading the help lists the option.
     pub group: Group,
-    /// The commands that have it.
+    /// The commands that have the option.
     pub commands: &'static [Command],
-    /// The engines that use it; empty if it is not about engines.
+    /// The engines that use the option; empty if the option is not about engines.
     pub engines: &'static [EngineName],
     /// The explanation in `--help` and in the manual.
     pub help: &'static str,
@@ -63,7 +63,7 @@ pub fn rows(command: Command) -> impl Iterator<Item = &'static Row> {
     TABLE.iter().filter(move |row| row.commands.contains(&command))
 }
 
-/// The options of `check` that this engine uses but not every engine does, with their dashes.
+/// The names, with dashes, of the options of `check` that this engine uses but some other engine ignores.
 pub fn known_to(engine: EngineName) -> Vec<String> {
     rows(Command::Check).filter(|row| row.engines.contains(&engine)).map(Row::name).collect()
 }
@@ -157,7 +157,7 @@ macro_rules! options {
         }
 
         impl Settings {
-            /// Sets the field with this name from a text; an error is the message about the text. For flags, the text is ignored.
+            /// Sets the field with this name from a text; the error is a message about the text. For flags, the text is ignored.
             pub fn set(&mut self, field: &str, text: impl AsRef<OsStr>) -> Result<(), String> {
                 let text = text.as_ref();
                 match field {

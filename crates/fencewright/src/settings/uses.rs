@@ -1,4 +1,4 @@
-//! What options mean: the questions, limits and options of engines that [`Settings`] stand for.
+//! Translates [`Settings`] into questions, limits and options of engines.
 
 use std::collections::BTreeMap;
 

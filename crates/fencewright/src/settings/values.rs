@@ -29,13 +29,13 @@ use crate::{BufferBound, NoOverflow, Purpose};
 pub struct Choice {
     /// The value as it is written.
     pub name: &'static str,
-    /// Its help; may be empty.
+    /// The help for the value; may be empty.
     pub help: &'static str,
 }
 
 /// The type of an option.
 pub trait Value: Sized {
-    /// Parses a value; an error is the message about the text.
+    /// Parses a value; the error is a message about the text.
     fn read(text: &str) -> Result<Self, String>;
 
     /// Parses a value from a text that may not be UTF-8, such as a file name.
@@ -139,16 +139,16 @@ impl Value for Models {
 pub enum Target {
     /// The language .fw.
     Fw,
-    /// C.
+    /// The language C.
     C,
 }
 
 /// One memory model, or all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Models {
-    /// This model.
+    /// Only this model.
     One(MemoryModel),
-    /// All of them.
+    /// All memory models.
     All,
 }
 

@@ -106,7 +106,7 @@ impl Syntax {
 #[derive(Default)]
 struct Sizes {
     largest: u128,
-    /// How much additions can add: the sum of all constant operands, and 1 for each binary operation.
+    /// An upper bound on the total amount that operations add to a value: the sum of all constant operands, plus 1 for each binary operation.
     added: u128,
     /// The number of binary operations, each of which may double a value.
     doubled: u32,

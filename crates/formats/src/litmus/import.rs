@@ -120,14 +120,14 @@ impl Location {
     }
 }
 
-/// A register of a thread.
+/// An x86 register of a thread during import.
 struct Register {
     family: usize,
     init: i128,
     declared: Option<Type>,
     /// The number of low bits that are used; 0 if the register is not used.
     used: u32,
-    /// The location whose address it holds from the start, if any.
+    /// The location whose address the register holds from the start, if any.
     address: Option<usize>,
     span: Span,
 }

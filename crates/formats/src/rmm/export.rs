@@ -1,9 +1,9 @@
 //! Exports programs in the language of memorax. This module writes the declarations and the forbidden vectors, and `text` writes the processes.
 //!
 //! Every memory cell becomes a global variable, also each element of an array; a computed index becomes a pointer, which in memorax is the number of
-//! a global. A declared range becomes a domain. In both languages a value outside stops the thread, but only in `.fw` it is also a violation. A
-//! variable without a range has all integers as its domain. The range of an initial `*` becomes a domain too; since this is exact only if no store
-//! leaves the range, it is an error otherwise.
+//! a global. A declared range becomes a domain. In both languages, writing a value outside the range stops the thread; in `.fw` it is also a
+//! violation. A variable without a range has all integers as its domain. The range of an initial `*` becomes a domain too; this is exact only if no
+//! store leaves the range, so any other store is an error.
 
 mod text;
 
@@ -72,7 +72,7 @@ fn export(program: &Program) -> Result<String, Diagnostic> {
     Ok(text + &processes)
 }
 
-/// Names that memorax does not reserve.
+/// Allocates names that memorax does not reserve.
 #[derive(Default)]
 struct MemoraxNames(Names<'static>);
 

@@ -97,7 +97,7 @@ impl Declaration<'_> {
     }
 }
 
-/// A process of the source.
+/// A process of the source, of which there may be several copies.
 struct ProcessText<'a> {
     copies: usize,
     data: Vec<Declaration<'a>>,

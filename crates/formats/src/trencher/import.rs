@@ -56,7 +56,7 @@ struct Automaton<'a> {
     name: Word<'a>,
     initial: Word<'a>,
     transitions: Vec<Transition<'a>>,
-    /// The number of its first register; its other registers have the numbers after it.
+    /// The number of the automaton's first register; its other registers have the following numbers.
     first_register: usize,
     registers: Vec<Word<'a>>,
     span: Span,

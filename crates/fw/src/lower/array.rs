@@ -114,7 +114,7 @@ impl<'a> ThreadLowering<'a, '_> {
         Some(Before::Check(condition, span))
     }
 
-    /// Whether an index certainly lies in the array, or is constant, so that no step checks it.
+    /// Whether no step has to check an index, because it certainly lies in the array or is constant.
     pub fn is_certain(&self, array: Array, index: &ast::Expr) -> bool {
         let declared = match &index.kind {
             ExprKind::Place(Place { name, index: None }) => match self.local(&name.text) {

@@ -227,8 +227,8 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// Whether control may reach `end`, that is, whether `end` is `entry` or the target of an edge of the body. The edges of the body have the number
-    /// `first` and greater ones; edges that cannot be reached count too.
+    /// Whether control may reach `end`, that is, whether `end` is `entry` or the target of an edge of the body. The edges of the body are those with
+    /// number `first` or greater; unreachable edges count too.
     fn leads_to(&self, end: Node, entry: Node, first: usize) -> bool {
         let end = self.graph.find(end);
         self.graph.find(entry) == end

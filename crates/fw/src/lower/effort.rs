@@ -11,7 +11,7 @@ const MOST_PARTS: usize = 1 << 22;
 /// The error message when the budget is exceeded.
 pub const TOO_LARGE: &str = "this program is too large when it is expanded";
 
-/// The effort spent so far.
+/// The number of parts spent so far.
 pub struct Effort<'s> {
     parts: usize,
     stop: &'s Stop<'s>,

@@ -38,7 +38,7 @@ impl<'a> ThreadLowering<'a, '_> {
         self.flatten_part(e, false, before)
     }
 
-    /// Splits a part of an expression. With `pure` the part is known to take no steps, so it is not searched for them.
+    /// Splits a part of an expression. With `pure`, the part is known to take no steps, so the search for steps is skipped.
     fn flatten_part(&mut self, e: &'a ast::Expr, pure: bool, before: &mut Vec<Before<'a>>) -> Result<Pure> {
         self.effort.spend(1, e.span)?;
         match &e.kind {

@@ -17,7 +17,7 @@ type Result<T> = std::result::Result<T, Diagnostic>;
 /// Maximum number of values that a quantifier ranges over.
 const MOST_INSTANCES: usize = 1 << 12;
 
-/// Lowers formulas.
+/// Lowers the formulas of a program whose threads have been lowered.
 pub struct FormulaLowering<'a, 's> {
     pub program: &'a Program,
     pub names: &'a Names<'a>,

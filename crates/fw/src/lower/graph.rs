@@ -23,7 +23,7 @@ pub struct Gap {
 /// Edges of the builder. They carry no origins, because their spans tell where they come from.
 pub type Edges = Vec<(Edge, ())>;
 
-/// A graph under construction.
+/// The control-flow graph of a thread under construction.
 pub struct ControlFlow {
     builder: ThreadBuilder<()>,
     labels: Vec<(Node, String)>,
@@ -105,7 +105,7 @@ impl ControlFlow {
         to
     }
 
-    /// The edges so far.
+    /// The edges added so far.
     pub fn edges(&self) -> &[(Edge, ())] {
         &self.builder.edges
     }
@@ -115,7 +115,7 @@ impl ControlFlow {
         std::mem::replace(&mut self.builder.edges, edges)
     }
 
-    /// The finished thread.
+    /// The finished thread, without its unreachable locations.
     pub fn finish(mut self, registers: Vec<Register>, entry: Node, end: Node) -> Thread {
         self.builder.registers = registers;
         let fault = self.node();

@@ -33,9 +33,9 @@ use crate::ast::{self, Item, Name};
 use effort::{Effort, TOO_LARGE};
 pub use scope::{Constants, values_of};
 
-/// Maximum number of threads.
+/// Maximum number of threads of a program.
 const MOST_THREADS: usize = 250;
-/// Maximum number of memory cells.
+/// Maximum number of memory cells of a program.
 const MOST_CELLS: usize = 1 << 12;
 /// Maximum number of control locations and edges of all threads together.
 const MOST_LOCATIONS: usize = 1 << 21;
@@ -47,10 +47,10 @@ const MOST_LISTED: usize = 20;
 /// The behaviour of a thread at an `await` whose condition does not hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Awaits {
-    /// It evaluates the condition repeatedly, and is never blocked.
+    /// The thread evaluates the condition repeatedly, and is never blocked.
     #[default]
     Spin,
-    /// It blocks until the condition holds. Used for `deadlock`; no other property distinguishes this behaviour from spinning.
+    /// The thread is blocked until the condition holds. Used for `deadlock`; no other property distinguishes this behaviour from spinning.
     Block,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct Notes {
 }
 
 impl Notes {
-    /// Records a call.
+    /// Records an inlined call and returns its number.
     pub fn call(&mut self, what: String, at: Span) -> CallId {
         self.calls.push(Call { what, at });
         CallId(NonZeroU32::new(self.calls.len() as u32))

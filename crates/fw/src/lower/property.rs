@@ -12,7 +12,7 @@ use super::formula::{FormulaLowering, ThreadNames, negation};
 use super::scope::Constants;
 use crate::ast::{self, Item, Quantified};
 
-/// Names of the properties that are implicit.
+/// The properties that every program has without a declaration. No declared property may have such a name.
 const RESERVED: [&str; 2] = ["assertions", "deadlock"];
 
 /// The properties and hints of a file.
@@ -21,7 +21,7 @@ pub struct Stated {
     pub properties: Vec<Property>,
     pub hints: Hints,
     pub diagnostics: Vec<Diagnostic>,
-    /// The names in use.
+    /// The names of properties that are in use.
     taken: HashSet<String>,
     /// For each keyword, the number to try for the next unnamed property.
     next: HashMap<&'static str, usize>,

@@ -207,9 +207,9 @@ impl<'a> ThreadLowering<'a, '_> {
     }
 }
 
-/// Whether a block of `choose` needs a start location of its own instead of the location of the choice. It does if it is empty, and also if control
-/// can return to its start, because the return must not lead back to the choice. An `await` at the start is an exception: while the thread waits, it
-/// can still choose the other blocks.
+/// Whether a block of `choose` needs a start location of its own instead of the location of the choice. An empty block does, and so does a block to
+/// whose start control can return, because the return must not lead back to the choice. An `await` at the start is an exception: while the thread
+/// waits, it can still choose the other blocks.
 fn starts_with_own_place(block: &Block) -> bool {
     let Some(first) = block.statements.iter().find(|s| !is_declaration(s)) else { return true };
     !first.labels.is_empty()

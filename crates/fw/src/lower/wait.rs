@@ -72,7 +72,7 @@ impl<'a> ThreadLowering<'a, '_> {
         if self.awaits == Awaits::Spin {
             return self.condition(e, Some(head), Some(next), Some(head));
         }
-        // This register is allocated before the temporaries of the evaluation, because it is live at the same time as they are.
+        // This register is allocated before the temporaries of the evaluation, because its live range overlaps theirs.
         let held = self.temporary();
         let Some(evaluation) = self.evaluation(e, span) else { return self.undecided(e, head, next, span) };
         let drains = evaluation.stores();

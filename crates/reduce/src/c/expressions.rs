@@ -40,8 +40,8 @@ impl Expressions {
         })
     }
 
-    /// Wrapping to a width smaller than that of the C program keeps the low bits. Wrapping to its width or a larger one changes no value, except that
-    /// executions with negative values of unsigned types are cut off.
+    /// Prints a unary operation. Wrapping to a width smaller than that of the C program keeps the low bits. Wrapping to the same or a larger width
+    /// changes no value, except that executions with negative values of unsigned types are cut off.
     fn unary(&self, op: UnaryOp, operand: &str) -> String {
         match op {
             UnaryOp::Neg => format!("subtract(0, {operand})"),

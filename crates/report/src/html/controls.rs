@@ -1,7 +1,7 @@
 //! Drawings of the control states of a proof. Locations with the same source line are merged into one point.
 //!
-//! There are two kinds of drawings. For each pair of threads, a table has one square per pair of points, filled if the proof does not exclude that
-//! the threads are at these points at the same time; mutual exclusion is visible as a hole. A graph has one node per control state, in layers by
+//! There are two kinds of drawings. For each pair of threads, a table has one square per pair of points. A square is filled if in some control state
+//! of the proof the two threads are at these points; mutual exclusion is visible as a hole. A graph has one node per control state, in layers by
 //! distance from the start.
 
 use std::cmp::Ordering;
@@ -42,14 +42,14 @@ struct Point {
     number: u32,
 }
 
-/// The control states of a proof: each is a point for every thread.
+/// The control states of a proof. A control state is a vector with one point for each thread.
 pub struct Controls<'a> {
     source: Source<'a>,
     /// For each thread, the names of its points.
     points: Vec<Vec<String>>,
     /// Classes of threads that the proof's symmetry may permute.
     classes: Vec<Vec<usize>>,
-    /// The control states; of those that differ by a permutation within the classes, only the sorted one.
+    /// The control states. Of control states that differ by a permutation of the threads within `classes`, only the sorted one.
     states: BTreeSet<Vec<usize>>,
     start: Vec<usize>,
     /// For each thread, the pairs of points that are connected by one of its edges.
@@ -57,7 +57,8 @@ pub struct Controls<'a> {
 }
 
 impl<'a> Controls<'a> {
-    /// Takes the control states of a proof, each given by the locations of all threads. Their permutations within `classes` are control states too.
+    /// Takes the control states of a proof, each as the locations of all threads. Permuting the threads of a class in `classes` yields further
+    /// control states of the proof.
     pub fn new(
         source: Source<'a>,
         classes: Vec<Vec<usize>>,
@@ -308,7 +309,7 @@ impl<'a> Controls<'a> {
     }
 }
 
-/// The line of an edge between two nodes, given by their centres; `half` is half of the width of a node.
+/// The SVG path of an edge between two nodes, given by their centres; `half` is half of the width of a node.
 fn edge_path((x, y): (usize, usize), (to_x, to_y): (usize, usize), half: usize) -> String {
     match to_y.cmp(&y) {
         Ordering::Greater => {

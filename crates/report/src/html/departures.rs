@@ -12,7 +12,7 @@ use fencewright_program::{EventKind, Program, Replayed};
 /// A step's difference from SC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
-    /// The memory cell.
+    /// The memory cell that the step reads or writes.
     pub cell: u32,
     /// The index of the step that issued the last store to the cell, which would be in memory under SC.
     pub store: usize,

@@ -84,7 +84,8 @@ struct StepData {
     /// Cells with their new values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     memory: Vec<(usize, String)>,
-    /// For each store that the step issues, the cell and the value: with these, memory is as it would be under SC.
+    /// For each store that the step issues, the cell and the value. Applying the stores at this step, and not when they are flushed, gives the memory
+    /// under SC.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     issued: Vec<(usize, String)>,
     /// Changes of buffers: the thread, the index of the change, the number of entries removed there, and the entries inserted.
@@ -186,7 +187,8 @@ impl View<'_> {
         line_of(&self.source.cell_value(cell, value))
     }
 
-    /// The threads that are shown.
+    /// The threads that are shown: all threads of a small program, otherwise the threads that move, at most `MOST_THREADS`. Adds a sentence about
+    /// the others to `left_out`.
     fn threads(&self, left_out: &mut Vec<String>) -> Vec<ThreadId> {
         let all = self.source.program.threads.len();
         let few = all <= FEW_THREADS;
@@ -203,7 +205,7 @@ impl View<'_> {
         threads
     }
 
-    /// The memory cells that are shown.
+    /// The memory cells that are shown: all cells of a small program, otherwise the cells that the property or the execution involves.
     fn cells(&self, left_out: &mut Vec<String>) -> Vec<u32> {
         let all = self.source.program.cells();
         if all <= FEW_CELLS {

@@ -390,7 +390,7 @@ fn section(number: usize, answer: &Answer, first: usize) -> String {
         let _ = write!(html, "<span>{}</span> ", text(&fact));
     }
     html.push_str("</p>\n");
-    // Replaces the indices of executions and the names of elements by ones that are unique in the page.
+    // The numbers of executions and the names of elements are unique only in the answer. Replaces them by ones that are unique in the page.
     let mut parts = body.split('\u{0}');
     html.push_str(parts.next().unwrap_or_default());
     for part in parts {

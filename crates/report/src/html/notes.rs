@@ -1,4 +1,4 @@
-//! What stands beside the evidence of an answer: the property, what was tried, and notes.
+//! The parts of an answer on a page that accompany its evidence: the property, the engines that were tried, and notes.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::escape::text;
 use crate::text::{explanations, seconds};
 use crate::words::{Source, grouped};
 
-/// The text of a property and its line.
+/// The text of a property and its line; empty for a property without a position in the source.
 pub(super) fn stated(source: Source<'_>, property: &Property) -> String {
     if property.span == Span::default() {
         return String::new();

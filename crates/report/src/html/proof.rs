@@ -173,7 +173,7 @@ fn states(source: Source<'_>, set: &StateSet) -> String {
     html + &Controls::new(source, classes, controls.into_iter()).html()
 }
 
-/// Those of the given registers of a thread that are shown, with their names.
+/// Filters registers of a thread: those of `registers` that are shown, with their names.
 fn shown_registers<'s>(
     source: Source<'s>,
     thread: usize,

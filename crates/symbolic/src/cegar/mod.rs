@@ -1,4 +1,4 @@
-//! Engine `cegar` (FENCES12): abstracts buffers to the stores that they keep in order, and integers to zones or predicates, and refines both
+//! Engine `cegar` (FENCES12): abstracts buffers by keeping only some stores in order, abstracts integers by zones or predicates, and refines both
 //! abstractions by counterexamples.
 //!
 //! An abstract counterexample is examined as in s. 7 of FENCES12. (1, 2) If its events are an execution of the exact memory model, the program is
@@ -46,7 +46,7 @@ pub struct Options {
     pub fixed: Fixed,
     /// If set, exact buffers with this bound are used instead of abstract ones, and the answer is `unknown` if a store does not fit.
     pub buffer_bound: Option<Bound>,
-    /// The search order.
+    /// The order in which the search expands states.
     pub order: Order,
 }
 
@@ -78,17 +78,17 @@ impl Default for Options {
 
 /// Maximum number of stores kept in order; larger numbers have never helped.
 const MOST_KEPT: u32 = 8;
-/// Summaries of the other stores are tried before more stores than this are kept in order. A loop can give a spurious counterexample for each k, each
-/// of them one store longer than the one before. In `examples/dijkstra.fw`, `assertions` took 105,066 states when all k up to 8 were tried first; now
-/// it takes 36,886.
+/// Maximum number of stores kept in order before summaries of the other stores are tried. A loop can give a spurious counterexample for each k, each
+/// one store longer than the previous one. In `examples/dijkstra.fw`, `assertions` took 105,066 states when all k up to 8 were tried first; now it
+/// takes 36,886.
 const FEW_KEPT: u32 = 4;
 /// The checker accepts certificates about exact buffers up to this bound.
 const LARGEST_BOUND: u32 = 64;
 
-/// Engine `cegar`.
+/// Engine `cegar`: counterexample-guided refinement of the abstractions of buffers and integers.
 #[derive(Clone, Debug, Default)]
 pub struct Cegar {
-    /// The initial precision.
+    /// The initial precision, and the parameters that are never refined.
     pub options: Options,
 }
 
@@ -151,7 +151,7 @@ impl Engine for Cegar {
     }
 }
 
-/// A run of the engine.
+/// The state of a run of the engine on one task.
 struct Run<'a, 'p> {
     options: &'a Options,
     task: &'a Task<'p>,
@@ -159,7 +159,7 @@ struct Run<'a, 'p> {
     progress: &'a Progress,
     /// The current number of stores kept in order.
     k: u32,
-    /// The memory cells for which the values of the other stores are kept in summary cells.
+    /// The memory cells for which the values of the stores beyond the `k` ordered ones are kept in summary cells.
     summaries: Summarised,
     rounds: u32,
     answers: Vec<Option<Answer>>,
@@ -393,7 +393,7 @@ enum Searched {
     Path(usize, Path),
 }
 
-/// A counterexample that is no execution, with what is known about it.
+/// A counterexample that is not an execution, with the data that refinement needs.
 struct Spurious<'a> {
     machine: &'a BufferMachine<'a>,
     live: &'a LiveCells,

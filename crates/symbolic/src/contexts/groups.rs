@@ -169,8 +169,7 @@ impl Groups {
         Change { commands, shape: groups.shape() }
     }
 
-    /// For each group, the memory cells that it writes, each together with the index of the group that holds its value now, which is the group
-    /// itself.
+    /// The argument of [`moved`] that moves nothing: for each group, the memory cells that it writes, each with the index of the group itself.
     fn sources(&self) -> impl DoubleEndedIterator<Item = Vec<(usize, u32)>> + '_ {
         self.0.iter().enumerate().map(|(g, group)| group.iter().map(|&c| (g, c)).collect())
     }

@@ -1,8 +1,8 @@
 //! The search strategy of `contexts`: explores context by context.
 //!
-//! A state does not record the number of contexts it took to reach it. It belongs to the first context in which it is found, its *layer*. If it is
-//! found again in a later context, it is not expanded again: everything reachable from it there is also reachable from its layer, where more contexts
-//! remain. So allowing one more context means continuing from the newest layer.
+//! A state does not record how many contexts its executions have. It belongs to the first context in which it is found, its *layer*. A state that is
+//! found again in a later context is not expanded again: everything that it reaches from the later context, it also reaches from its layer, where
+//! more contexts remain. So allowing one more context means continuing from the newest layer.
 //!
 //! The last context is special: no other thread moves after it, so its states are kept separately and are smaller (see [`super::relevance`]). For k
 //! contexts, a last context can begin after any of the layers from 1 to k - 1. Only those that begin after layer k - 1 are new; the others were
@@ -64,11 +64,11 @@ pub struct Layers<'s, 'a, 'p, D: Domain> {
     earlier: Vec<u32>,
     /// The states from which the next context begins.
     turning: Vec<u32>,
-    /// The number of states in `turning` that are done.
+    /// The number of states in `turning` from which the next context has been begun.
     turned: usize,
     /// The states of the layer that is being explored.
     queue: Vec<u32>,
-    /// The number of states in `queue` that are done.
+    /// The number of states in `queue` that have been expanded.
     expanded: usize,
     /// Evidence that has not been returned yet.
     findings: Vec<Finding>,

@@ -41,13 +41,13 @@ pub struct ContextControl {
 /// The name of a step, unique among the steps of a control state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextStepName {
-    /// The active thread.
+    /// The thread that is active before the step.
     pub thread: ThreadId,
-    /// What the step does.
+    /// The action of the step.
     pub what: Move,
 }
 
-/// What a step of the context machine does.
+/// The action of a step of the context machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
     /// The active thread takes an edge.

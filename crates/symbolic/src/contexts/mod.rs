@@ -32,7 +32,7 @@ use machine::Contexts;
 use relevance::Relevance;
 use relevant::Relevant;
 
-/// Options of the engine.
+/// Options of engine `contexts`.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Maximum number of contexts; `None` means [`MOST_CONTEXTS`].
@@ -57,10 +57,10 @@ const FIRST_CLIP: i32 = 2;
 /// Minimum time granted to `cegar` for a certificate.
 const PROOF: Duration = Duration::from_secs(2);
 
-/// Engine `contexts`.
+/// Engine `contexts`, which searches with more and more contexts.
 #[derive(Clone, Debug, Default)]
 pub struct ContextBound {
-    /// The options of the engine.
+    /// The bound on contexts, the domain, and whether certificates are wanted.
     pub options: Options,
 }
 
@@ -136,7 +136,7 @@ fn within(contexts: u32, reason: Reason) -> Reason {
     if contexts == 0 { reason } else { Reason::Contexts(contexts, Some(Box::new(reason))) }
 }
 
-/// A run of the engine.
+/// The state of a run of the engine on one task.
 struct Run<'a, 'p> {
     task: &'a Task<'p>,
     limits: &'a Limits,
@@ -148,7 +148,7 @@ struct Run<'a, 'p> {
     /// The maximum number of contexts.
     most: u32,
     certificates: bool,
-    /// When the current number of contexts was allowed.
+    /// When `bound` got its current value.
     since: Instant,
     /// When the run began.
     began: Instant,

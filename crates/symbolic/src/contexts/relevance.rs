@@ -4,10 +4,10 @@
 //! Three reductions keep the state space small. None of them loses evidence about a property.
 //!
 //! * *Values that no later context can read are dropped* ([`Relevance::live`]): memory that no thread will load, and buffered stores that only their
-//!   own thread could read and that are hidden from it by a newer store.
+//!   own thread could read and that a newer store hides from that thread.
 //! * *A context ends only directly after an observable step* ([`Relevance::ending`]): a load (which could have read another value later), a lock
 //!   operation, a store that leaves immediately, or a change that a property observes. Everything that the thread does after this step can be
-//!   postponed to the start of its next context; if the thread has no further context, it is irrelevant.
+//!   postponed to the start of its next context, and is irrelevant if the thread has no further context.
 //! * *In the last context no other thread moves* ([`Relevance::hopeless`], [`Relevance::representative`]): of the other threads, only the parts that
 //!   properties observe matter. If these parts exclude every violation, the context is not begun.
 
@@ -40,8 +40,8 @@ pub struct Ending {
 struct ThreadFacts {
     /// For each location, the live registers.
     live: LiveRegisters,
-    /// For each location, the memory cells that may still be loaded. The facts after those of the cells are for arrays, one for each variable: any
-    /// element of the array may be loaded.
+    /// For each location, the memory cells that may still be loaded. After the facts for cells, there is one fact for each variable: any element of
+    /// the array may still be loaded.
     loads: Facts,
     /// For each location, how a context may end there.
     endings: Vec<Ending>,
@@ -57,7 +57,7 @@ struct ThreadFacts {
     reaches: Facts,
 }
 
-/// The results of the analysis.
+/// The results of the relevance analysis of a program.
 pub struct Relevance<'p> {
     program: &'p Program,
     properties: Vec<Property>,
@@ -283,8 +283,8 @@ fn reaches(flow: &Flow, sets: &BTreeMap<Vec<LocationId>, usize>, limits: &Limits
 
 static EMPTY: Vec<LocationId> = Vec::new();
 
-/// For each location, the memory cells that may be loaded from there on. The facts after those of the cells are for arrays, one for each variable:
-/// any element of the array may be loaded.
+/// For each location, the memory cells that may be loaded from there on. After the facts for cells, there is one fact for each variable: any element
+/// of the array may be loaded.
 fn loads(program: &Program, thread: &Thread, flow: &Flow, limits: &Limits) -> Result<Facts, Reason> {
     let mut effects = Vec::new();
     for (e, edge) in thread.edges.iter().enumerate() {

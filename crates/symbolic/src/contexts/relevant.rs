@@ -15,8 +15,8 @@ pub struct Relevant<'a, 'p> {
     relevance: &'a Relevance<'p>,
 }
 
-/// A control state, which records whether the context is the last one: after the last context no other thread moves, so fewer parts of the state are
-/// relevant in it.
+/// A control state of the context machine, and whether the current context is the last one. In the last context fewer parts of the state are
+/// relevant, because no other thread moves any more.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RelevantControl {
     /// The control state of the machine `contexts`.
@@ -40,9 +40,9 @@ pub enum Phase {
 /// The name of a step, unique among the steps of a control state.
 #[derive(Clone, Copy, Debug)]
 pub struct RelevantStepName {
-    /// The active thread.
+    /// The thread that is active before the step.
     pub thread: ThreadId,
-    /// What the step does.
+    /// The action of the step.
     pub what: Move,
     /// Whether the groups of the next active thread were merged into one.
     pub joined: bool,
@@ -55,7 +55,7 @@ impl<'a, 'p> Relevant<'a, 'p> {
         Relevant { contexts, in_last, relevance }
     }
 
-    /// The machine `contexts`.
+    /// The context machine without the restriction.
     pub fn contexts(&self) -> &Contexts<'p> {
         &self.contexts
     }

@@ -3,7 +3,7 @@
 
 /// The absence of a bound.
 pub const NONE: i32 = i32::MAX;
-/// Bounds greater than this are dropped, and bounds less than its negation are raised to the negation, so that sums of two bounds do not overflow.
+/// Bounds greater than this are dropped, and bounds less than `-MOST` are raised to `-MOST`, so that sums of two bounds do not overflow.
 pub const MOST: i64 = 1 << 28;
 
 /// The sum of two bounds, the second one finite.
@@ -12,7 +12,7 @@ pub fn sum(a: i32, b: i32) -> i32 {
     if a == NONE { NONE } else { add(a, b) }
 }
 
-/// The sum of two finite bounds, raised to minus [`MOST`] if it is less than that; [`NONE`] if it exceeds [`MOST`].
+/// The sum of two finite bounds, but at least `-MOST`; [`NONE`] if it exceeds [`MOST`].
 #[inline]
 pub fn add(a: i32, b: i32) -> i32 {
     let total = i64::from(a) + i64::from(b);

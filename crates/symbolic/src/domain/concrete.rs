@@ -23,7 +23,7 @@ pub type Values = SmallVec<[i64; 12]>;
 /// Maximum number of values tried in one step.
 const MOST_TRIES: usize = 1 << 16;
 
-/// Domain `concrete`.
+/// Domain `concrete`: a state gives every live cell one value.
 #[derive(Clone, Debug, Default)]
 pub struct Concrete {
     /// Whether some step computed a value that the checker cannot verify: a nonlinear one, or the smallest 64-bit integer, whose negation does not
@@ -46,7 +46,7 @@ pub struct ConcreteTransition {
 enum ValueOp {
     Assume(Expr<u32>),
     Assign(u32, Expr<u32>),
-    /// Any value in this range, both ends included.
+    /// The cell at this index takes any value from the first number to the second, both included.
     Choose(u32, i64, i64),
     /// The rest of the step cannot be represented, for this reason.
     Decline(&'static str),

@@ -97,7 +97,7 @@ pub trait Domain: Sized + 'static {
         true
     }
 
-    /// The current precision in a few words; `None` if it never changes.
+    /// The current precision in a few words, such as the clip constant of zones; `None` if the domain is never refined.
     fn describe(&self) -> Option<String> {
         None
     }

@@ -5,9 +5,9 @@
 //! by the predicates before the step and the assumptions of the step. To check this entailment, the values after the step are expressed in terms of
 //! those before. Difference constraints are decided by shortest paths, prepared once per step; all others by the solver, with a cache.
 //!
-//! A predicate about a summary cell ([`Cells`](fencewright_memory::Cells)) holds for every value that the cell stands for. After a step these are its
-//! old values and those folded into it, so the predicate must be entailed for each of them. A copy (`Expand`) is a variable of its own, for which
-//! every predicate about the summary holds.
+//! A predicate about a summary cell ([`Cells`](fencewright_memory::Cells)) holds for every value that the cell stands for. After a step the cell
+//! stands for its old values and for the values folded into it, so the predicate must be entailed for each of them. A copy (`Expand`) is a variable
+//! of its own, for which every predicate about the summary cell holds.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -67,7 +67,7 @@ impl Template {
     }
 }
 
-/// Domain `predicates`.
+/// Domain `predicates`: a state is the set of predicates that hold.
 #[derive(Debug, Default)]
 pub struct Predicates {
     templates: BTreeSet<Template>,
@@ -75,7 +75,7 @@ pub struct Predicates {
     fixed: bool,
     /// Cached answers of the solver to `Question`s.
     cache: RefCell<FxHashMap<Question, bool>>,
-    /// Cached vocabularies, one for each set of live cells. Many steps share few such sets.
+    /// Cached vocabularies, one for each set of live cells. There are few such sets, and many steps share each.
     vocabularies: RefCell<FxHashMap<Box<Live>, Arc<Vocabulary>>>,
     /// The budget of the solver per query.
     budget: Budget,
@@ -84,7 +84,7 @@ pub struct Predicates {
 /// Maximum number of cached answers of the solver; the cache is cleared when it is full.
 const MOST_REMEMBERED: usize = 200_000;
 
-/// Maximum number of cached vocabularies times the size of the newest one; beyond it, the cache is cleared.
+/// Maximum product of the number of cached vocabularies and the size of the newest one; beyond it, the cache is cleared.
 const MOST_PREDICATES: usize = 1_000_000;
 
 /// The predicates over one set of live cells, in a fixed order.
@@ -130,8 +130,8 @@ enum Predicate {
 struct Prepared {
     assumed: Vec<Predicate>,
     assumptions: Vec<Linear>,
-    /// Predicates about summary cells hold for copies of their values too: the index of such a predicate before the step, and the same predicate
-    /// about a copy, in both forms.
+    /// The predicates about summary cells, applied to copies of their values: the index of such a predicate before the step, and the predicate with
+    /// the copy in place of the summary cell, in both forms.
     copied: Vec<(usize, Predicate, Linear)>,
     wanted: Vec<Predicate>,
 }

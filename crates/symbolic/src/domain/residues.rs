@@ -136,7 +136,7 @@ pub struct ResidueStep {
     modulus: i64,
     /// The number of cells that the step accesses.
     cells: usize,
-    /// How many of the cells, the first ones, are live before the step.
+    /// The number of cells that are live before the step; these cells come first.
     before: usize,
     /// The live cells after the step, with their moduli; empty if no residues are kept.
     after: Vec<(usize, i64)>,
@@ -157,7 +157,7 @@ enum ResidueOp {
 }
 
 impl ResidueStep {
-    /// The step with these branches, whose cells begin with those that are live before it. `None` if residues do not matter.
+    /// The step with these branches. Its first cells are the cells that are live before the step. `None` if residues do not matter.
     pub fn new(
         moduli: &Moduli,
         before: &[CellId],
@@ -251,7 +251,7 @@ impl ResidueStep {
     }
 }
 
-/// For each cell, the modulus of the residues that matter; 1 if none do.
+/// For each cell, the modulus of the residues that matter; 1 if no residue of the cell matters.
 #[derive(Clone, Debug, Default)]
 pub struct Moduli {
     of: Vec<i64>,

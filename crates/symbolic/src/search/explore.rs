@@ -104,7 +104,7 @@ impl Origin {
 pub struct Finding {
     /// The index of the node that represents the state.
     pub node: u32,
-    /// The index of the property.
+    /// The index of the property that the evidence is about.
     pub property: usize,
     /// The number of this piece of evidence among all pieces of evidence for the control state; see [`Evidence::case`].
     pub case: u32,
@@ -115,17 +115,17 @@ pub type StepOf<M> = Step<<M as Machine>::Name, <M as Machine>::Control>;
 
 /// A reachable control state.
 pub struct ReachedControl<C, S> {
-    /// The control state.
+    /// The control state that was reached.
     pub control: C,
-    /// The cells that are live there.
+    /// The cells that are live in the control state.
     pub live: Vec<CellId>,
-    /// The reachable states of these cells, without those that another one covers.
+    /// The reachable states of these cells, except for states that another reachable state covers.
     pub states: Vec<S>,
 }
 
 /// A path of a machine to possible evidence about a property.
 pub struct Counterexample<M: Machine> {
-    /// The index of the property.
+    /// The index of the property that the evidence is about.
     pub property: usize,
     /// The control state in which the path starts.
     pub start: M::Control,

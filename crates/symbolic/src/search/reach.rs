@@ -1,7 +1,7 @@
 //! Reachability over control x data: Algorithm 1 of FENCES12, with subsumption.
 //!
-//! For each control state, FENCES12 keeps one growing disjunction of formulas. Here it is a list of domain states, none of which covers another: a
-//! new state is dropped if a stored one covers it; otherwise it replaces the stored states that it covers.
+//! For each control state, FENCES12 keeps one growing disjunction of formulas. Here the disjunction is a list of domain states, none of which covers
+//! another: a new state is dropped if a stored one covers it; otherwise the new state replaces the stored states that it covers.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;

@@ -228,8 +228,8 @@ impl Writer<'_> {
         let (fw_else, c_else) = self.inner(depth);
         let (other, pointer) = (self.name("part"), self.name("run"));
         let _ = write!(self.functions, "static void {other}({declared})\n{{\n{unused}{c_else}}}\n\n");
-        // The pointer is a local variable, a member of a structure with a member for a function of the same type that is never called, an element of a
-        // table, or an argument.
+        // The pointer is a local variable, a member of a structure, an element of a table, or an argument. The structure has a second member, for a
+        // function of the same type that is never called.
         let never = "static void never";
         let call = match kind {
             1 => format!(
@@ -286,7 +286,7 @@ impl Writer<'_> {
         };
         let _ = write!(
             self.functions,
-            "static void {name}(int i, int *up{declared})\n{{\n{unused}int own = i;\nif (up) assert(*up == i - 1);\nif (i == {rounds}) return;\n{leave}{{\n{c}}}\n{next}(i + 1, &own{arguments});\nassert(own == i);\n}}\n\n"
+            "static void {name}(int i, int *up{declared})\n{{\n{unused}int mine = i;\nif (up) assert(*up == i - 1);\nif (i == {rounds}) return;\n{leave}{{\n{c}}}\n{next}(i + 1, &mine{arguments});\nassert(mine == i);\n}}\n\n"
         );
         Some(format!("{name}(0, 0{arguments});"))
     }

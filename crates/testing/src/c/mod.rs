@@ -36,7 +36,7 @@ enum Registers {
     Fields,
     Pointers,
     ThreadLocal,
-    /// Fields of a local structure. Where a block is a function of its own, it accesses them through a pointer.
+    /// Fields of a local structure. A block that is a function of its own accesses the fields through a pointer.
     Passed,
 }
 

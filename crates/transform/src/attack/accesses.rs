@@ -169,8 +169,8 @@ impl<'p> Accesses<'p> {
         accesses
     }
 
-    /// For each cell, whether the cone of a load of the cells `loaded` may access it. For triangular races: true for all cells if another thread may
-    /// store to a loaded cell, and otherwise false for all.
+    /// For each cell, whether the cone of a load of the cells `loaded` may access it: the load, or accesses of other threads that may happen after it
+    /// ([`Cone`]). False for all cells if no other thread may store to a loaded cell; otherwise, for triangular races, true for all cells.
     fn cone(&self, notion: Notion, attacker: ThreadId, loaded: &[Range<u32>]) -> Vec<bool> {
         let mut cone = Cone::new(self, attacker);
         loaded.iter().cloned().flatten().for_each(|cell| cone.touch(cell, false));
@@ -200,7 +200,7 @@ struct Cone<'a, 'p> {
     accesses: &'a Accesses<'p>,
     touched: Vec<bool>,
     stored: Vec<bool>,
-    /// For loads and for stores: for each variable, whether the cone contains such an access that may denote any cell of the variable.
+    /// For loads and for stores: for each variable, whether the cone contains such an access whose address may denote any cell of the variable.
     whole: [Vec<bool>; 2],
     /// The worklist: (cell, false) for a cell that the cone accesses, (cell, true) for one that it stores to.
     work: Vec<(u32, bool)>,

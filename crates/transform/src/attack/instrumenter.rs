@@ -22,11 +22,11 @@ pub enum CopiedLocation {
     Gate(Meeting, EdgeId),
     /// In a locked section that has to conflict with the cone; the flag says whether it has done so.
     Section(Meeting, bool, LocationId),
-    /// Delaying stores since this edge.
+    /// The attacker has been delaying its stores since it took this edge.
     Delaying(EdgeId, LocationId),
-    /// After the load of this attack.
+    /// The attacker has performed the load of this attack, and does not move until the attack succeeds.
     Waiting(Attack),
-    /// After the success of this attack.
+    /// This attack has succeeded.
     Success(Attack),
 }
 
@@ -42,17 +42,17 @@ pub struct Meeting {
 
 /// A thread under instrumentation.
 pub struct Instrumenter<'a> {
-    /// The original program.
+    /// The program that is instrumented.
     pub program: &'a Program,
-    /// The notion of robustness.
+    /// Robustness or freedom from triangular races.
     pub notion: Notion,
     /// The thread that is instrumented.
     pub id: ThreadId,
-    /// Its original code.
+    /// The original code of that thread.
     pub code: &'a Thread,
     /// Facts about the attacks of the instrumented program.
     pub(super) known: Known<'a>,
-    /// The auxiliary variables.
+    /// The auxiliary variables of the instrumented program.
     pub auxiliary: &'a Auxiliary,
     locations: HashMap<CopiedLocation, LocationId>,
     work: Vec<CopiedLocation>,
@@ -193,7 +193,7 @@ impl<'a> Instrumenter<'a> {
         !is_inside(self.program, address)
     }
 
-    /// The finished thread. For each attack that can succeed, it comes with the number of the attack and the location reached by its success.
+    /// The finished thread; and for each attack that can succeed, the number of the attack and the location that its success reaches.
     pub fn finish(self) -> (Built<Origin>, Vec<(usize, LocationId)>) {
         (self.builder.finish(self.code.entry, self.code.fault), self.successes)
     }

@@ -18,7 +18,7 @@
 //! | `attacked` | an attack has begun |
 //! | `closed` | threads outside the cone do not move: from a delayed store to the next load from memory (they could have moved earlier), and after the attacking load |
 //! | `touched:x`, `stored:x` | the cone has accessed `x`; the cone has stored to `x` |
-//! | `delayed:x`, `newest:x` | the attacker has a delayed store to `x`; the newest of its values |
+//! | `delayed:x`, `newest:x` | the attacker has a delayed store to `x`; the value of the newest such store |
 //!
 //! The control-flow graph of a thread exists in several copies: outside the cone; in the cone; in a locked section that has to join the cone; and,
 //! for each attacking store, delaying. A thread enters the cone with a store to a cell that the cone has accessed, or a load of a cell that the cone
@@ -46,7 +46,7 @@ use fencewright_program::{
 use accesses::Delay;
 pub use accesses::{MOST_ATTACKS, candidates};
 
-/// The notion of robustness.
+/// The notion of robustness that is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Notion {
     /// Robustness: every execution has the happens-before relation of an execution under SC.
@@ -70,11 +70,11 @@ impl Notion {
 /// A candidate violation of robustness: a store that is delayed past a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Attack {
-    /// The attacker.
+    /// The attacker, that is, the thread that delays the store.
     pub thread: ThreadId,
     /// The attacker's store that is delayed.
     pub store: EdgeId,
-    /// Its load: an edge with a load, or a snapshot with loads.
+    /// The attacker's load that the store is delayed past: an edge with a load, or a snapshot with loads.
     pub load: EdgeId,
 }
 
@@ -107,7 +107,7 @@ type Delays = BTreeMap<(ThreadId, EdgeId), Delay>;
 /// Facts about the attacks of a program.
 #[derive(Clone, Copy)]
 struct Known<'a> {
-    /// The number of each attack.
+    /// The index of each attack in the list of attacks.
     numbers: &'a BTreeMap<Attack, usize>,
     /// For each attacking store, the facts about the attacker while it delays.
     delays: &'a Delays,

@@ -12,8 +12,8 @@ use super::Extended;
 pub enum Conclusion {
     /// The original program satisfies the property.
     Certain,
-    /// The original program satisfies it if, in addition, the program in which locks are released ([`Extended::released`]) is robust and satisfies it
-    /// under SC.
+    /// The original program satisfies the property if, in addition, the program in which locks are released ([`Extended::released`]) is robust and
+    /// satisfies the property under SC.
     IfReleased,
     /// No conclusion: the property observes memory, and stores may be pending.
     PendingStores,

@@ -11,9 +11,9 @@
 //! * a store to an open array whose value may fault: the value is checked only if the index is inside the window. No store is delayed along such an
 //!   edge.
 //!
-//! With locks they would make a difference: a doomed thread can still release its lock, a faulted one cannot (see
-//! [`Extended::released`](super::Extended::released)). So an edge of the first kind is then replaced like any other, and a program with an edge of
-//! the second kind is refused.
+//! In programs with locks, unchanged edges would lose executions: a doomed thread can still release its lock, a faulted thread cannot (see
+//! [`Extended::released`](super::Extended::released)). There an edge of the first kind is replaced like any other, and a program with an edge of the
+//! second kind is refused.
 
 use fencewright_kit::accesses::only_cell;
 use fencewright_program::{

@@ -1,4 +1,4 @@
-//! Programs whose SC executions represent TSO executions of others (THESIS16 s.3.1): the transformations behind lazy TSO reachability.
+//! Programs whose SC executions represent TSO executions of other programs (THESIS16 s.3.1): the transformations behind lazy TSO reachability.
 //!
 //! [`Extended`] is a program together with its relation to the program it was made from. Its threads have more locations, edges and registers than
 //! the original ones, and each location is a copy of an original location: a thread in a copy is at the original location, with some of its stores
@@ -46,7 +46,7 @@ pub use paths::{AttackingStore, Refused};
 /// A program and its relation to the program it was made from.
 #[derive(Clone, Debug)]
 pub struct Extended {
-    /// The program.
+    /// The extended program.
     pub program: Program,
     threads: Vec<Mapping>,
     /// The properties of the original program.

@@ -5,10 +5,10 @@
 //! store of `R` behind later ones of its segment: the store is kept in auxiliary registers (`delay`), and is *issued*, that is, put into the buffer,
 //! after them. The buffer is then flushed in order, as TSO requires. In a copy of a location with some delayed stores
 //!
-//! 1. each of them may be issued, unless an older delayed store is to the same cell; this is no step of `R`;
-//! 2. if each of them *can be overtaken*, because a store to a possibly different cell may follow before the segment ends, the thread may continue.
-//!    It issues a store if no delayed store is to its cell. It delays a store, loads, or works on registers, if all stores that are delayed then can
-//!    still be overtaken. It takes no step that ends the segment.
+//! 1. each delayed store may be issued, unless an older delayed store is to the same cell; this is no step of `R`;
+//! 2. if each delayed store *can be overtaken*, because a store to a possibly different cell may follow before the segment ends, the thread may
+//!    continue. It issues a store if no delayed store is to its cell. It delays a store, loads, or works on registers, if all stores that are delayed
+//!    then can still be overtaken. It takes no step that ends the segment.
 //!
 //! Where no store is delayed, all edges of `R` exist, and each store that can be overtaken may be delayed.
 //!

@@ -5,9 +5,9 @@ use fencewright_program::{Action, Edge, Expr, Fault, LocationId, Op, Span, Threa
 use super::{Builder, Extended, Origin};
 
 impl Extended {
-    /// The program in which each thread takes back edges at most `rounds` times. It is acyclic, so THESIS16 Theorem 8 applies to it; and every
-    /// execution of the program is an execution of this one for some number of rounds (THESIS16 Theorem 9). A thread that would take another back
-    /// edge is blocked.
+    /// The program in which each thread takes back edges at most `rounds` times. The unrolled program is acyclic, so THESIS16 Theorem 8 applies to
+    /// it; and every execution of the original program is an execution of the unrolled program for some number of rounds (THESIS16 Theorem 9). A
+    /// thread that would take another back edge is blocked.
     pub fn unrolled(&self, rounds: usize) -> Extended {
         let mut unrolled = self.clone();
         for (id, thread) in self.program.threads() {

@@ -21,7 +21,7 @@ pub(super) struct Confirmation<'a, 'p> {
     task: &'a Task<'p>,
     limits: &'a Limits,
     pub(super) confirm: Confirm,
-    /// The result of the exploration: `None` before it, `Some(None)` if it was not possible within its limits.
+    /// The result of the exploration: `None` before the exploration, `Some(None)` if it was not possible within its limits.
     reachable: Option<Option<Reachable>>,
     /// The properties and the result of each enumeration of executions.
     enumerations: Vec<(Vec<Property>, Result<Enumerated, Incomplete>)>,
@@ -44,7 +44,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         }
     }
 
-    /// The verdict for an answer to the property with this index, `seconds` after the start.
+    /// The verdict for an answer to the property with this index, which was given `seconds` after the start.
     pub(super) fn checked(
         &mut self,
         n: usize,

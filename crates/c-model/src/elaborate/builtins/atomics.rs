@@ -1,7 +1,7 @@
 //! Atomic operations of C11 (7.17) and of gcc (`__atomic_*`, `__sync_*`).
 //!
-//! Signed integers wrap around, like unsigned ones. `atomic_compare_exchange_weak` fails only where the strong variant does, as on x86. A
-//! compare-exchange drains the store buffer even if it fails.
+//! Signed integers wrap around, like unsigned ones. `atomic_compare_exchange_weak` never fails spuriously, as on x86. A compare-exchange drains the
+//! store buffer even if it fails.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::{BinaryOp as Operator, Integer, Rank};
@@ -22,19 +22,19 @@ pub(super) enum Operation {
     /// `atomic_init`: a plain store.
     Init,
     Exchange,
-    /// The result is whether the exchange succeeded; if not, the old value is written to the object that held the expected value.
+    /// Returns whether the exchange succeeded. On failure, writes the old value to the object that held the expected value.
     CompareExchange,
-    /// The result is whether the operation succeeded, or the old value.
+    /// Returns whether the operation succeeded, or the old value.
     CompareAndSwap(Answer),
     Modify(Modify, Answer),
-    /// Sets a flag; the result is its old value.
+    /// Sets a flag and returns its old value.
     TestAndSet,
     Clear,
     /// `atomic_is_lock_free`: always true.
     IsLockFree,
 }
 
-/// The operation of a read-modify-write.
+/// The operation by which a read-modify-write computes the new value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Modify {
     Add,
@@ -45,7 +45,7 @@ pub(super) enum Modify {
     Nand,
 }
 
-/// The result of a read-modify-write.
+/// What a read-modify-write returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Old,
@@ -53,22 +53,22 @@ pub(super) enum Answer {
     Success,
 }
 
-/// The calling convention of a family of functions.
+/// How a family of functions passes values and memory orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Convention {
     /// C11 without memory orders.
     Implicit,
     /// C11 with memory orders as last arguments.
     Explicit,
-    /// gcc with memory orders as last arguments; the operand of pointer arithmetic counts bytes.
+    /// gcc with memory orders as last arguments. If the place holds a pointer, the operand of an addition or subtraction counts bytes.
     Gnu,
     /// gcc with memory orders as last arguments; values are passed through pointers.
     Indirect,
-    /// gcc's `__sync_*`: without memory orders. All operations are full fences except those for locks.
+    /// gcc's `__sync_*`, without memory orders. All operations are full fences, except those for locks (`lock_test_and_set`, `lock_release`).
     Sync,
 }
 
-/// Memory orders.
+/// The memory orders of C11; `memory_order_consume` counts as acquire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Relaxed,
@@ -90,7 +90,7 @@ fn modify(name: &str) -> Option<Modify> {
     })
 }
 
-/// The operation and convention of a function, by its name; `None` if it is not in this family.
+/// The operation and calling convention of a function; `None` if the name is not in these families.
 pub(super) fn named(name: &str) -> Option<(Operation, Convention)> {
     if let Some(rest) = name.strip_prefix("__sync_") {
         return named_sync(rest).map(|operation| (operation, Convention::Sync));
@@ -144,7 +144,7 @@ fn named_gnu(rest: &str) -> Option<(Operation, Convention)> {
 }
 
 fn named_sync(rest: &str) -> Option<Operation> {
-    // The name may end in the operand size.
+    // The name may end in the size of the operand in bytes.
     let rest = ["_1", "_2", "_4", "_8"].into_iter().find_map(|size| rest.strip_suffix(size)).unwrap_or(rest);
     Some(match rest {
         "bool_compare_and_swap" => Operation::CompareAndSwap(Answer::Success),
@@ -161,7 +161,7 @@ fn named_sync(rest: &str) -> Option<Operation> {
 }
 
 impl Elaborator<'_> {
-    /// An atomic operation.
+    /// Translates a call of an atomic operation.
     pub(super) fn atomic(
         &mut self,
         operation: Operation,
@@ -221,8 +221,7 @@ impl Elaborator<'_> {
                 let by = self.elements(&place.ty, modify, by, bytes, span)?;
                 let nothing = by.known() == Some(0) && !matches!(modify, Modify::And | Modify::Nand);
                 if nothing && !call.used && matches!(order, Order::Relaxed | Order::Acquire) {
-                    // The operation leaves memory unchanged and its result is unused. Compilers translate such an operation to a load, and so does
-                    // the model.
+                    // The operation leaves memory unchanged, and its result is unused. Compilers translate it to a load, and so does the model.
                     return self.read(&place, span);
                 }
                 let old = self.atomic_modify(&place, modify, by.clone(), span)?;
@@ -247,7 +246,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The memory order of a call.
+    /// The memory order of a call: the argument `number`, or sequentially consistent if the convention has no memory orders.
     fn order(&mut self, call: BuiltinCall, convention: Convention, number: usize) -> Result<Order> {
         if matches!(convention, Convention::Implicit | Convention::Sync) {
             return Ok(Order::Sequential);
@@ -280,7 +279,7 @@ impl Elaborator<'_> {
         })
     }
 
-    /// An operand of the operation: the value of an argument, or the value it points to.
+    /// An operand: the value of an argument or, by the convention `Indirect`, the value to which the argument points.
     fn passed(&mut self, call: BuiltinCall, convention: Convention, number: usize) -> Result<Operand> {
         match convention {
             Convention::Indirect => {
@@ -291,14 +290,14 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Writes a result to the object that an argument points to.
+    /// Writes a result to the object to which an argument points.
     fn passed_back(&mut self, call: BuiltinCall, number: usize, value: Operand) -> Result<Operand> {
         let place = self.argument_target(call, number)?;
         self.write(&place, value, call.span)?;
         Ok(Operand::number(0))
     }
 
-    /// A store with a memory order.
+    /// A store with a memory order: a swap if it is sequentially consistent, and with a store-store fence before it if it is a release store.
     pub(super) fn ordered_store(
         &mut self,
         place: &Target,
@@ -319,7 +318,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Exchanges the value of a place. Returns the old value.
+    /// Atomically writes a value to a place. Returns the old value.
     pub(super) fn swapped(&mut self, place: &Target, value: Operand, span: Span) -> Result<Operand> {
         self.update(place, |_, _| Ok((None, value)), span)
     }
@@ -342,7 +341,7 @@ impl Elaborator<'_> {
         Ok((old, success))
     }
 
-    /// Compare-and-swap whose expected value is in an object, which gets the old value on failure.
+    /// A compare-and-swap whose expected value is in an object; on failure, this object gets the old value.
     pub(super) fn compare_exchange(
         &mut self,
         place: &Target,
@@ -356,7 +355,7 @@ impl Elaborator<'_> {
         let expected = self.kept_value(expected, &holder.ty, span)?;
         let (old, success) = self.compare_and_swap(place, expected, desired, span)?;
         match self.is_own(&holder) {
-            // On success the object holds the old value already, so the write may be unconditional.
+            // On success, the object already holds the old value, so it may be written in both cases.
             true => self.write(&holder, old, span)?,
             false => {
                 let write = |this: &mut Self| this.write(&holder, old, span);
@@ -366,7 +365,7 @@ impl Elaborator<'_> {
         Ok(success)
     }
 
-    /// Whether the place is in an object that only this thread can access.
+    /// Whether only the current thread can access the place.
     fn is_own(&self, target: &Target) -> bool {
         match target.known() {
             Some((object, _)) => self.is_private(object),
@@ -374,7 +373,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Converts an offset in bytes to a number of elements, if the place holds a pointer; other operands stay unchanged.
+    /// If the place holds a pointer, converts a number of bytes to a number of elements; other operands are unchanged.
     fn elements(
         &mut self,
         ty: &Type,
@@ -398,7 +397,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A read-modify-write. Returns the old value.
+    /// Performs a read-modify-write. Returns the old value.
     pub(super) fn atomic_modify(
         &mut self,
         place: &Target,
@@ -410,7 +409,7 @@ impl Elaborator<'_> {
         self.update(place, |this, old| Ok((None, this.modified(&ty, modify, old.clone(), by, span)?)), span)
     }
 
-    /// The new value of a read-modify-write.
+    /// The new value that a read-modify-write computes from the old one.
     pub(super) fn modified(
         &mut self,
         ty: &Type,

@@ -1,4 +1,4 @@
-//! Compiler builtins for bits and overflow: `__builtin_clz`, `__builtin_popcount`, `__builtin_add_overflow` and related ones.
+//! Compiler builtins that operate on bits or check overflow, such as `__builtin_clz`, `__builtin_popcount` and `__builtin_add_overflow`.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::{BinaryOp as Operator, Integer};
@@ -10,16 +10,16 @@ use fencewright_program::BinaryOp;
 use super::super::{Elaborator, Result};
 use super::BuiltinCall;
 
-/// The function computed.
+/// The operation that a builtin computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     LeadingZeros,
     TrailingZeros,
-    /// The index of the lowest set bit, from 1; 0 if there is none.
+    /// The index of the lowest set bit, counted from 1; 0 if no bit is set.
     FirstSet,
     Ones,
     Parity,
-    /// The bytes in reverse order.
+    /// The value with its bytes in reverse order.
     Swapped,
     /// The absolute value.
     Absolute,
@@ -27,7 +27,7 @@ pub(super) enum Operation {
     Overflow(Operator),
 }
 
-/// The operation of a function, by its name; `None` if it is not in this family.
+/// The operation of a function; `None` if the name is not in this family.
 pub(super) fn named(name: &str) -> Option<Operation> {
     if matches!(name, "abs" | "labs" | "llabs") {
         return Some(Operation::Absolute);
@@ -52,7 +52,7 @@ pub(super) fn named(name: &str) -> Option<Operation> {
     })
 }
 
-/// Collects the overflow checks of an operation instead of emitting them.
+/// Collects the conditions under which an operation does not overflow, instead of emitting checks for them.
 struct Checks<'a, 'u> {
     elaborator: &'a mut Elaborator<'u>,
     conditions: Vec<Value>,
@@ -129,7 +129,8 @@ impl Elaborator<'_> {
         let long = Arithmetic::Integer(Integer { rank: fencewright_c::ast::Rank::Long, signed: true });
         let fits = |operand: &Operand| long.has(operand.range.0) && long.has(operand.range.1);
         if types.0 == wanted && types.1 == wanted && !fits_unsigned(wanted) || fits(&a) && fits(&b) {
-            // The operation in 64 bits, with its overflow checks, is compared with the wrapped result in the target type.
+            // The operation overflows unless it is exact in 64 bits (which the collected conditions say) and the exact result equals the result
+            // wrapped to the target type.
             let mut checks = Checks { elaborator: self, conditions: Vec::new() };
             let exact = numbers::binary(&mut checks, op, long, a.clone(), b.clone());
             let conditions = checks.conditions;
@@ -147,12 +148,12 @@ impl Elaborator<'_> {
     }
 }
 
-/// Whether a type has values that a signed 64-bit type does not have.
+/// Whether a type has values greater than those of a signed 64-bit type.
 fn fits_unsigned(ty: Arithmetic) -> bool {
     ty.greatest() > i64::MAX.into()
 }
 
-/// Counts bits of a value that is not a constant.
+/// Computes an operation that counts bits of a value which is not constant.
 pub(super) fn counted(operation: Operation, value: &Value, bits: i128) -> Operand {
     let number = |number: i128| Value::Number(number as i64);
     let bit = |n: i128| {
@@ -165,7 +166,7 @@ pub(super) fn counted(operation: Operation, value: &Value, bits: i128) -> Operan
         Operation::Parity => Operand::new(Value::binary(BinaryOp::BitAnd, sum(), number(1)), (0, 1)),
         Operation::LeadingZeros => {
             let chain = (0..bits - 1).fold(number(bits - 1), |rest, n| {
-                // The fold builds the chain from the inside out: starting with the lowest bit makes the highest bit the first test.
+                // The fold builds the chain of tests from the inside out. It starts with the lowest bit, so that the highest bit is tested first.
                 match n {
                     0 => rest,
                     _ => Value::choice(bit(n), number(bits - 1 - n), rest),

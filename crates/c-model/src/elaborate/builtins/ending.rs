@@ -9,27 +9,27 @@ use super::super::env::Section;
 use super::super::{Elaborator, Result};
 use super::{BuiltinCall, strings};
 
-/// The operation of a function.
+/// The operation of a function in this family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Assert,
     Assume,
-    /// The call must not be reachable.
+    /// Fails if the call is reached.
     Fail,
-    /// The process ends without an error.
+    /// Ends the process without an error.
     End,
-    /// Any value of the result type.
+    /// Returns any value of the result type.
     Any,
-    /// Any nonnegative value of the result type.
+    /// Returns any nonnegative value of the result type.
     AnyNatural,
-    /// Begins an atomic section: no other thread takes a step until its end.
+    /// Begins an atomic section: until its end, no other thread takes a step.
     Begin,
     Finish,
     /// A hint without effect.
     Nothing,
 }
 
-/// The operation of a function, by its name; `None` if it is not in this family.
+/// The operation of a function; `None` if the name is not in this family.
 pub(super) fn named(name: &str) -> Option<Operation> {
     if name.starts_with("__VERIFIER_nondet_") || name.starts_with("nondet_") {
         return Some(Operation::Any);
@@ -108,7 +108,7 @@ impl Elaborator<'_> {
         Ok(Operand::number(0))
     }
 
-    /// Ends the process. For safety properties the execution is discarded; for `deadlock` and `termination` the thread jumps to the loop at
+    /// Ends the process. For safety properties, the execution is discarded. For `deadlock` and `termination`, the thread jumps to the loop at
     /// [`Label::EXIT`], so that it does not count as blocked.
     fn end_all(&mut self, span: Span) -> Result<()> {
         match self.options.spurious {
@@ -122,7 +122,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Evaluates the arguments for their side effects.
+    /// Evaluates the arguments of a call for their side effects only.
     pub(super) fn evaluated(&mut self, call: BuiltinCall) -> Result<()> {
         for argument in call.arguments {
             if strings::text(self.unit, argument).is_none() {
@@ -132,7 +132,8 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Whether a function is atomic because of its name, a convention of SV-COMP, and is not called inside an atomic section.
+    /// Whether a call of this function starts an atomic section: by a convention of SV-COMP, the name says so, unless the call is already in such a
+    /// section.
     pub(in super::super) fn indivisible(&self, name: &str) -> bool {
         name.starts_with("__VERIFIER_atomic_") && self.writer.env.section == Section::Outside
     }

@@ -1,4 +1,4 @@
-//! Fences of C11, gcc, x86 intrinsics, Linux and CPROVER.
+//! Fences of C11, gcc, x86 intrinsics, Linux and CBMC.
 
 use super::super::{Elaborator, Result};
 use super::atomics::Order;
@@ -7,18 +7,18 @@ use fencewright_code::core::StmtKind;
 use fencewright_code::numbers::Operand;
 use fencewright_program::Span;
 
-/// The accesses that a fence orders.
+/// Which accesses a fence keeps in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fence {
     /// All accesses.
     Full,
-    /// Stores among each other: a store-store fence.
+    /// Stores with respect to other stores: a store-store fence.
     Stores,
-    /// Only accesses that both TSO and PSO order anyway, so the fence has no effect.
+    /// No accesses beyond those that both TSO and PSO keep in order anyway, so the fence has no effect.
     Nothing,
-    /// According to its memory order.
+    /// The accesses depend on the memory order given as argument.
     Ordered,
-    /// According to its string arguments.
+    /// The accesses depend on the strings given as arguments.
     Described,
 }
 
@@ -33,7 +33,7 @@ pub(super) fn named(name: &str) -> Option<Fence> {
         "smp_wmb" | "wmb" | "dma_wmb" | "virt_wmb" => Fence::Stores,
         "smp_rmb" | "rmb" | "dma_rmb" | "virt_rmb" | "barrier" | "smp_read_barrier_depends" => Fence::Nothing,
         "smp_acquire__after_ctrl_dep" => Fence::Nothing,
-        // These fences are used next to read-modify-writes, which drain the store buffer anyway, so the fences have no effect.
+        // These fences stand next to read-modify-writes, which drain the store buffer anyway, so they have no effect.
         "smp_mb__before_atomic" | "smp_mb__after_atomic" | "smp_mb__after_spinlock" => Fence::Nothing,
         "smp_mb__after_unlock_lock" | "smp_mb__before_spinlock" => Fence::Nothing,
         "atomic_signal_fence" | "__atomic_signal_fence" | "__c11_atomic_signal_fence" => Fence::Nothing,
@@ -70,7 +70,7 @@ impl Elaborator<'_> {
         Ok(Operand::number(0))
     }
 
-    /// Emits a fence.
+    /// Emits a full or store-store fence; emits no statement for the other kinds.
     pub(super) fn fence(&mut self, fence: Fence, span: Span) {
         match fence {
             Fence::Full => self.emit(StmtKind::Fence, span),

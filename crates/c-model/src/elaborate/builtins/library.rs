@@ -1,4 +1,4 @@
-//! Heap memory, output and time: the rest of the C library.
+//! The rest of the C library: heap memory, output and time.
 
 use fencewright_c::typed::tree::{Expr, ExprKind, PlaceKind, TypeKind};
 use fencewright_code::core::{Known, ObjectEvent, StmtKind, ThreadNumber, known};
@@ -9,10 +9,10 @@ use fencewright_text::Diagnostic;
 use super::super::{Elaborator, Result};
 use super::{BuiltinCall, unconverted};
 
-/// The operation of a function.
+/// The operation of a function in this family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
-    /// Allocates as many bytes as the argument with this index says.
+    /// Allocates the number of bytes that the argument with this index gives.
     Allocate(usize),
     /// Allocates memory whose lifetime ends when the calling function returns.
     AllocateLocal,
@@ -23,21 +23,21 @@ pub(super) enum Operation {
     /// Allocates memory and stores the pointer through the first argument.
     AllocateAt,
     Free,
-    /// Allocates memory of another size and copies the contents.
+    /// Allocates memory of another size and moves the contents there.
     Reallocate,
-    /// Output, which no thread observes; the result is a number of characters or similar.
+    /// Writes output, which no thread can observe. The result is a number of characters or a status.
     Print,
-    /// No effect; the result is 0.
+    /// Has no effect and returns 0.
     Pass,
     /// Returns the first argument.
     Same,
-    /// `__builtin_object_size`: the value for an unknown size, which compilers may always return.
+    /// `__builtin_object_size`: returns the value for an unknown size, as compilers always may.
     Unknown,
     /// Stores the time through the second argument.
     Time,
 }
 
-/// The operation of a function, by its name; `None` if it is not in this family.
+/// The operation of a function; `None` if the name is not in this family.
 pub(super) fn named(name: &str) -> Option<Operation> {
     Some(match name.strip_prefix("__builtin_").unwrap_or(name) {
         "alloca" => Operation::AllocateLocal,
@@ -70,7 +70,7 @@ impl Elaborator<'_> {
                 self.allocation(size, 1, span, &|this, bytes| this.allocate(bytes, false, span))
             }
             Operation::AllocateLocal => {
-                // The variables of `main` last as long as the program, so `alloca` in `main` is like `malloc`.
+                // The stack frame of `main` lasts as long as the program, so `alloca` in `main` is like `malloc`.
                 if self.thread() != ThreadNumber(0) || self.writer.frames.len() > 1 {
                     let help = "declare an array, whose lifetime is modelled";
                     return self.error(span, "`alloca` is understood in `main` only", help);
@@ -132,7 +132,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The name of the local array that a call creates: its argument is the variable `size of NAME`.
+    /// The name of the local array that a call of `__fencewright_array` creates. Its argument is the variable named `size of NAME`.
     fn declared_name(&mut self, call: BuiltinCall) -> String {
         let function = self.frame().function;
         let local = match call.arguments.first().map(|size| &size.kind) {
@@ -147,7 +147,8 @@ impl Elaborator<'_> {
         name.as_deref().and_then(|name| name.strip_prefix("size of ")).unwrap_or("array").to_string()
     }
 
-    /// The size of an allocation by `calloc`: a number of elements, and the number of bytes of each. One of the two numbers has to be a constant.
+    /// The size of an allocation by `calloc`, as a number of elements and a constant number of bytes per element. One of the two arguments must be a
+    /// constant.
     fn product(&mut self, count: Operand, call: BuiltinCall) -> Result<(Operand, u64)> {
         let size = self.argument_value(call, 1)?;
         let unit = |operand: &Operand| operand.known().and_then(|size| u64::try_from(size).ok());
@@ -189,7 +190,7 @@ impl Elaborator<'_> {
             _ => None,
         };
         let (Some(before), false) = (before, element.kind == TypeKind::Void) else {
-            // The error is postponed: it is reported only if no later attempt, with more facts about the program, succeeds.
+            // The error is reported only if no later attempt, which knows more about the program, succeeds.
             let message = "the number of bytes that `realloc` copies is unknown here";
             let help = "allocate the new memory with `malloc`, copy what is needed, and free the old one";
             let error = Diagnostic::new(self.here(span), message).help(help);
@@ -229,7 +230,7 @@ impl Elaborator<'_> {
             }
         };
         match known(&pointer.value) {
-            // The contents of the freed object are unknown from here on.
+            // The contents of the freed object become unknown.
             Some(Known::Address(object, _)) => {
                 self.writer.env.objects.remove(&object);
             }

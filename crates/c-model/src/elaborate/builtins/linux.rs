@@ -1,7 +1,7 @@
 //! Atomic operations of the Linux kernel: `atomic_t` and related types, `xchg` and `cmpxchg`, acquire loads and release stores.
 //!
-//! Memory orders of read-modify-writes make no difference, because every read-modify-write drains the store buffer. A conditional operation loads the
-//! value first, and drains the buffer only if it then writes.
+//! The memory orders of read-modify-writes are ignored, because every read-modify-write drains the store buffer. A conditional operation loads the
+//! value first, and drains the buffer only if it writes.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;
@@ -14,24 +14,24 @@ use super::super::{Elaborator, Result};
 use super::BuiltinCall;
 use super::atomics::{Modify, Order};
 
-/// The operation of a function.
+/// The operation of a function in this family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Load,
     Store(Order),
     Exchange,
-    /// The result is the old value.
+    /// Returns the old value.
     CompareExchange,
-    /// The result is whether the exchange succeeded; if not, the old value is written to the object that held the expected value.
+    /// Returns whether the exchange succeeded. On failure, writes the old value to the object that held the expected value.
     TryCompareExchange,
-    /// A read-modify-write; with `not`, the bits set in the argument are cleared.
+    /// A read-modify-write. With `not`, the operand is complemented first, so that `And` clears the bits set in it.
     Modify {
         modify: Modify,
         not: bool,
         by: By,
         answer: Answer,
     },
-    /// Adds, unless the old value equals a given value.
+    /// Adds to the value unless the value equals a given number.
     AddUnless {
         by: By,
         answer: Answer,
@@ -39,19 +39,19 @@ pub(super) enum Operation {
     DecrementIfPositive,
     /// `BUG_ON`: an assertion that the condition does not hold.
     BugOn,
-    /// `WARN_ON`: the result is the condition.
+    /// `WARN_ON`: returns the condition.
     WarnOn,
     Nothing,
 }
 
-/// The amount to add.
+/// The second operand of a read-modify-write: 1, or an argument of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     One,
     Argument,
 }
 
-/// The result.
+/// What a read-modify-write returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Old,
@@ -64,7 +64,7 @@ pub(super) enum Answer {
     Success,
 }
 
-/// The operation of a function, by its name; `None` if it is not in this family.
+/// The operation of a function; `None` if the name is not in this family.
 pub(super) fn named(name: &str) -> Option<Operation> {
     match name {
         "smp_load_acquire" => return Some(Operation::Load),
@@ -99,7 +99,7 @@ pub(super) fn named(name: &str) -> Option<Operation> {
     named_counter(prefixes.into_iter().find_map(|prefix| rest.strip_prefix(prefix))?)
 }
 
-/// The operation of a function of `atomic_t`, by its name without the prefix; `None` if there is no such function.
+/// The operation of a function on `atomic_t`, by its name without the prefix `atomic_` and the like; `None` if there is no such function.
 fn named_counter(rest: &str) -> Option<Operation> {
     Some(match rest {
         "read" => Operation::Load,
@@ -152,7 +152,7 @@ impl Elaborator<'_> {
             Operation::Nothing => return Ok(Operand::number(0)),
             _ => {}
         }
-        // The counter is the last argument of functions like `atomic_add(i, v)`, and otherwise the first.
+        // The counter is the last argument of functions like `atomic_add(i, v)`, and the first argument of other functions.
         let pointer = |argument: usize| match call.arguments.get(argument) {
             Some(argument) => matches!(argument.ty.kind, TypeKind::Pointer(_)),
             None => false,

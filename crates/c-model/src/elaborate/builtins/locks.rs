@@ -4,8 +4,8 @@
 //! unlocking drain the store buffer, like the locked instructions that implement them on x86. A spin lock is locked in the same way and unlocked by a
 //! plain store after a store-store fence.
 //!
-//! A destroyed lock holds [`DESTROYED`] until it is initialised again. Uses that POSIX leaves undefined violate `assertions`; the assertions are part
-//! of the atomic steps above, and the interval analysis removes them where no thread destroys such a lock.
+//! A destroyed lock holds [`DESTROYED`] until it is initialised again. Uses that POSIX leaves undefined violate `assertions`. These assertions are
+//! part of the atomic steps above; the interval analysis removes them if no thread destroys the lock.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;
@@ -27,16 +27,16 @@ pub(super) const TIMED_OUT: i128 = 110;
 const THREADS_BUSY: i128 = 3;
 /// `thrd_timedout`: the result of `mtx_timedlock` after the timeout.
 pub(super) const THREADS_TIMED_OUT: i128 = 2;
-/// The value of a destroyed lock, semaphore or condition variable: different from a free lock, from owners and from writers.
+/// The value of a destroyed lock, semaphore or condition variable. It differs from the values of free and of held locks.
 pub(super) const DESTROYED: i128 = -2 * MOST_THREADS as i128;
 
-/// The message for unlocking a mutex that this thread does not hold.
+/// The message of the assertion that fails when a thread unlocks a mutex that it does not hold.
 pub(super) const NOT_HELD: &str = "a mutex is unlocked by a thread that does not hold it";
 
-/// A thread, and a lock as a part of an object.
+/// A thread and a lock, where the lock is an object and the path to a part of it.
 pub(in super::super) type Holder = (ThreadNumber, ObjectId, Vec<Step>);
 
-/// The kind of a lock.
+/// The kinds of locks; a reader-writer lock has one kind for reading and one for writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Mutex,
@@ -59,45 +59,45 @@ impl Kind {
     }
 }
 
-/// The API that a lock function belongs to; it determines the results of `trylock` and of timed locks.
+/// The API to which a lock function belongs. It determines the results of `trylock` and of timed locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum World {
-    /// 0, or an error number.
+    /// `pthread.h`: 0, or an error number.
     Posix,
-    /// `thrd_success`, `thrd_busy`.
+    /// `threads.h`: `thrd_success`, `thrd_busy` or `thrd_timedout`.
     Threads,
-    /// 1 for success, 0 otherwise.
+    /// Linux: 1 for success, 0 otherwise.
     Linux,
 }
 
-/// The operation of a function.
+/// The operation of a function in this family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Init(Kind),
-    /// Destroys a lock, which no thread may hold or use afterwards.
+    /// Destroys a lock, which no thread may hold, nor use afterwards.
     Destroy(Kind),
     Lock(Kind),
     /// Locks with a timeout.
     TimedLock(Kind, World),
     TryLock(Kind, World),
     Unlock(Kind),
-    /// Unlocks a reader-writer lock, held for reading or for writing.
+    /// Unlocks a reader-writer lock that is held for reading or for writing.
     UnlockEither,
-    /// Whether some thread holds the lock.
+    /// Returns whether some thread holds the lock.
     IsLocked,
-    /// Attributes without effect in the model.
+    /// Sets attributes that have no effect in the model.
     Nothing,
-    /// Initialises the attributes of a normal mutex.
+    /// Initialises mutex attributes with the normal type.
     Ordinary,
-    /// Sets the mutex type in attributes.
+    /// Sets the mutex type in mutex attributes.
     SetType,
-    /// Initialises the attributes of a joinable thread.
+    /// Initialises thread attributes so that threads are joinable.
     Joinable,
-    /// Sets in attributes whether a thread is detached.
+    /// Sets in thread attributes whether threads are detached.
     SetDetached,
 }
 
-/// The operation of a function, by its name; `None` if it is not in this family.
+/// The operation of a function; `None` if the name is not in this family.
 pub(super) fn named(name: &str) -> Option<Operation> {
     if let Some(rest) = name.strip_prefix("pthread_") {
         return named_pthread(rest);
@@ -157,7 +157,7 @@ fn named_pthread(rest: &str) -> Option<Operation> {
 
 fn named_linux(name: &str) -> Option<Operation> {
     let rest = name.strip_prefix("raw_").or_else(|| name.strip_prefix("arch_")).unwrap_or(name);
-    // Interrupts are not modelled, so these suffixes make no difference.
+    // Interrupts are not modelled, so the variants with these suffixes are equivalent to those without.
     let rest = ["_irqsave", "_irqrestore", "_irq", "_bh"]
         .iter()
         .find_map(|end| rest.strip_suffix(end))
@@ -253,12 +253,12 @@ impl Elaborator<'_> {
         self.error(span, "recursive mutexes are not supported", help)
     }
 
-    /// The value of a mutex held by this thread.
+    /// The value of a mutex that the current thread holds.
     pub(super) fn owner(&self) -> Operand {
         Operand::number(i128::from(self.thread().0) + 1)
     }
 
-    /// The value of a lock after this thread has taken it, and the condition under which this thread can take it.
+    /// For a lock with the value `held`: its value after the current thread has taken it, and the condition under which the thread can take it.
     fn taken(&mut self, kind: Kind, held: Operand) -> (Operand, Operand) {
         let compare =
             |this: &mut Self, op, held| numbers::binary(this, op, Arithmetic::INT, held, Operand::number(0));
@@ -278,7 +278,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Takes a lock, waiting until the lock is free.
+    /// Takes a lock, after waiting until the lock is free.
     pub(super) fn acquire(&mut self, kind: Kind, lock: &Target, span: Span) -> Result<()> {
         self.atomically(span, |this| {
             let held = this.read(lock, span)?;
@@ -290,9 +290,10 @@ impl Elaborator<'_> {
         self.note_taken(kind, lock, span)
     }
 
-    /// The variable that records whether this thread holds a lock whose value does not name its owner. For a reader lock, which a thread may take
-    /// several times, the variable records whether this thread has ever taken it. `None` if the lock is not a constant place, or if the program
-    /// computes somewhere which lock it takes. Propagation removes the variable if it is clear that the thread releases only locks that it has taken.
+    /// The variable that records whether the current thread holds a lock whose value does not name the owner. For a reader lock, which a thread may
+    /// take several times, it records whether the thread has ever taken the lock. `None` if the place of the lock is not constant, or if the program
+    /// somewhere computes the address of a lock that it takes. Constant propagation removes the variable if the thread provably releases only locks
+    /// that it has taken.
     fn noted(&mut self, lock: &Target, span: Span) -> Option<Target> {
         if self.premises.computed_locks {
             return None;
@@ -310,7 +311,7 @@ impl Elaborator<'_> {
                 let held =
                     self.object(Object { name, ty, node, origin, initial, undefined: false, purpose, span });
                 if !self.executing() {
-                    // In a loop, an earlier iteration may have written the variable, so its value is unknown.
+                    // In a loop, an earlier iteration may already have written the variable, so its value is unknown.
                     self.writer.env.objects.remove(&held);
                 }
                 self.held.insert(holder, held);
@@ -320,20 +321,20 @@ impl Elaborator<'_> {
         Some(Target::new(Spot::Memory(self.location(held, &[])), int()).accessed(Access::Own))
     }
 
-    /// Records that this thread has taken a lock.
+    /// Records that the current thread has taken a lock.
     fn note_taken(&mut self, kind: Kind, lock: &Target, span: Span) -> Result<()> {
         if !matches!(kind, Kind::OwnedSpin | Kind::Readers) {
             return Ok(());
         }
-        // If the lock is computed here but named where it is released, no variable can record whether this thread holds it. So the next attempt
-        // does without such variables.
+        // If the address of the lock is computed here, but the lock is released by its name elsewhere, the variable would be wrong. So the next
+        // attempt uses no such variables.
         self.computed_locks |= lock.known().is_none();
         let Some(held) = self.noted(lock, span) else { return Ok(()) };
         self.write(&held, Operand::number(1), span)
     }
 
-    /// Takes a lock if the lock is free, and returns whether it was. Linux locks and reader-writer locks load first, and drain the store buffer only
-    /// if they write.
+    /// Takes a lock if it is free, and returns whether it was free. Linux locks and reader-writer locks load the value first, and drain the store
+    /// buffer only if they write.
     fn try_acquire(&mut self, kind: Kind, world: World, lock: &Target, span: Span) -> Result<Operand> {
         if world == World::Linux || matches!(kind, Kind::Readers | Kind::Writer) {
             let takes = |this: &mut Self, held: &Operand| {
@@ -362,7 +363,7 @@ impl Elaborator<'_> {
         Ok(free)
     }
 
-    /// Asserts that a lock, semaphore or condition variable with this value was not destroyed.
+    /// Asserts that a lock, semaphore or condition variable whose value is `held` has not been destroyed.
     pub(super) fn require_usable(&mut self, what: &str, held: &Operand, span: Span) {
         let there = self.differs(held, DESTROYED);
         self.require(there, &format!("{what} is used after it was destroyed"), span);
@@ -372,7 +373,7 @@ impl Elaborator<'_> {
         numbers::binary(self, Operator::NotEqual, Arithmetic::INT, held.clone(), Operand::number(from))
     }
 
-    /// Destroys a lock: asserts that the lock is free and was not destroyed before, and writes `DESTROYED` to it.
+    /// Destroys a lock: asserts that the lock is free and has not been destroyed before, and writes `DESTROYED` to it.
     fn destroy(&mut self, kind: Kind, lock: &Target, span: Span) -> Result<()> {
         self.destroying(span, |this| {
             let held = this.read(lock, span)?;
@@ -383,7 +384,7 @@ impl Elaborator<'_> {
         })
     }
 
-    /// Releases a lock.
+    /// Releases a lock of the given kind; `None` stands for a reader-writer lock held for reading or for writing.
     pub(super) fn release(&mut self, kind: Option<Kind>, lock: &Target, span: Span) -> Result<()> {
         match kind {
             Some(Kind::OwnedSpin) => self.release_spin(true, lock, span),
@@ -407,7 +408,7 @@ impl Elaborator<'_> {
         self.write(lock, Operand::number(0), span)
     }
 
-    /// Releases a mutex; `otherwise` is the message of the assertion that fails if this thread does not hold the mutex.
+    /// Releases a mutex. `otherwise` is the message of the assertion that fails if the current thread does not hold the mutex.
     pub(super) fn release_mutex(&mut self, lock: &Target, otherwise: &str, span: Span) -> Result<()> {
         self.atomically(span, |this| {
             let held = this.read(lock, span)?;
@@ -423,7 +424,7 @@ impl Elaborator<'_> {
         self.require(own, otherwise, span);
     }
 
-    /// Releases a reader-writer lock. `reads` is the variable that records whether this thread has ever taken the lock for reading, if there is one.
+    /// Releases a reader-writer lock. `reads` is the variable, if any, that records whether the current thread has ever taken the lock for reading.
     fn release_shared(&mut self, lock: &Target, reads: Option<Target>, span: Span) -> Result<()> {
         let reads = reads.map(|reads| self.read(&reads, span)).transpose()?;
         self.atomically(span, |this| {
@@ -447,7 +448,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// The result of `trylock`.
+/// The result of `trylock` in an API; `free` says whether the lock was free.
 fn answer(world: World, free: Operand) -> Operand {
     let busy = match world {
         World::Linux => return free,

@@ -1,6 +1,6 @@
-//! Builtins: functions without a body, of the C library, compilers, Linux and verification tools, recognised by name.
+//! Builtins: functions without a body that are recognised by name. They belong to the C library, compilers, Linux, or verification tools.
 //!
-//! Each family has a module of its own: a table from names to operations ([`Named`]), and the translation of these operations to reads, writes,
+//! Each family has a module of its own, with a table from names to operations ([`Named`]) and the translation of these operations to reads, writes,
 //! read-modify-writes and fences. `docs/c.md` says which event each operation is under TSO and PSO. In short: every load is plain; a relaxed store is
 //! plain, a release store has a store-store fence before it, and a sequentially consistent store is a swap; every read-modify-write drains the store
 //! buffer.
@@ -42,13 +42,13 @@ pub(super) struct BuiltinCall<'a> {
     pub arguments: &'a [Expr],
     /// The type of the result.
     pub ty: &'a Type,
-    /// Whether the result is used.
+    /// Whether the caller uses the return value.
     pub used: bool,
-    /// The call expression.
+    /// The position of the call expression.
     pub span: Span,
 }
 
-/// The operation that a name denotes, by family.
+/// The family to which a name belongs, and the operation that it denotes there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Named {
     Atomic(atomics::Operation, atomics::Convention),
@@ -63,7 +63,8 @@ enum Named {
     Bits(bits::Operation),
 }
 
-/// The operation that a name denotes. Some names exist in Linux and in C11 with different arguments, so the type of the first argument decides.
+/// The operation that a name denotes. Some names exist both in Linux and in C11, with different arguments; then the type of the first argument
+/// decides.
 fn named(name: &str, arguments: &[Expr]) -> Option<Named> {
     let by_value = arguments.first().is_some_and(|first| !matches!(first.ty.kind, TypeKind::Pointer(_)));
     let atomic = || atomics::named(name).map(|(operation, convention)| Named::Atomic(operation, convention));
@@ -80,7 +81,7 @@ fn named(name: &str, arguments: &[Expr]) -> Option<Named> {
         .or_else(|| bits::named(name).map(Named::Bits))
 }
 
-/// Advice for a function that is deliberately not modelled; `None` for other functions.
+/// Advice for users of a function that is deliberately not supported; `None` for other functions.
 fn advice(name: &str) -> Option<&'static str> {
     Some(match name {
         "reallocarray" => "call `realloc` with the product",
@@ -109,7 +110,7 @@ fn advice(name: &str) -> Option<&'static str> {
 }
 
 impl Elaborator<'_> {
-    /// Calls a function without a body.
+    /// Translates a call of a function without a body.
     pub(super) fn builtin(&mut self, name: &str, arguments: &[Expr], call: &Expr) -> Result<Operand> {
         let used = !std::mem::take(&mut self.unused);
         let call = BuiltinCall { name, arguments, ty: &call.ty, used, span: call.span };
@@ -136,7 +137,7 @@ impl Elaborator<'_> {
         self.error(call.span, format!("what `{name}` does is not known: it has no body"), help)
     }
 
-    /// One of the arguments of a call.
+    /// The argument with this number, counted from 0; an error if the call has too few arguments.
     fn argument<'a>(&self, call: BuiltinCall<'a>, number: usize) -> Result<&'a Expr> {
         match call.arguments.get(number) {
             Some(argument) => Ok(argument),
@@ -154,20 +155,20 @@ impl Elaborator<'_> {
         self.value(argument)
     }
 
-    /// Whether a place is part of a variable that is initialised from the start.
+    /// Whether a place is part of a variable that is never undefined, such as a global variable.
     fn starts_defined(&self, target: &Target) -> bool {
         let Spot::Memory(Location { base: Base::Object(object), .. }) = &target.spot else { return false };
         !self.objects[object.0 as usize].undefined
     }
 
-    /// The scalar that an argument points to; for an `atomic_flag`, `atomic_t` or lock, its first member.
+    /// The scalar to which an argument points; for an `atomic_flag`, `atomic_t` or lock, the first member.
     fn argument_target(&mut self, call: BuiltinCall, number: usize) -> Result<Target> {
         let pointer = self.argument(call, number)?;
         let target = self.pointed_by(unconverted(pointer))?;
         self.scalar(target, pointer.span)
     }
 
-    /// The first scalar in a place.
+    /// The first scalar inside a place.
     pub(super) fn scalar(&mut self, mut target: Target, span: Span) -> Result<Target> {
         loop {
             target = match &target.ty.kind {
@@ -181,7 +182,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A member of a structure by its number.
+    /// The place of the member with this number.
     fn member(&mut self, of: &Target, number: u32, span: Span) -> Result<Target> {
         let unit = self.unit;
         let field = match &of.ty.kind {
@@ -197,7 +198,7 @@ impl Elaborator<'_> {
         };
         let whole = matches!(unit.records.get(record_of(&of.ty)), Some(record) if record.fields.len() > 1);
         let target = self.field(of, number, &field.ty, span)?;
-        // An access to a member of an `_Atomic` structure would access the whole structure, which is not supported.
+        // An access to an `_Atomic` structure accesses the whole structure, not only this member. This is not supported.
         if of.ty.atomic && whole {
             let help =
                 "use an atomic integer or pointer, with several values packed into its bits if necessary";
@@ -206,11 +207,11 @@ impl Elaborator<'_> {
         Ok(target)
     }
 
-    /// A nondeterministic value of a range.
+    /// A new register with a nondeterministic value in a range.
     pub(super) fn any(&mut self, name: &str, ty: &Type, range: Range, span: Span) -> Operand {
         let register = self.temporary(name, ty);
         let numbers = match range.1 > i64::MAX.into() {
-            // Every 64-bit number represents a value of this type.
+            // Every 64-bit number in core code represents some value of this type.
             true => (i64::MIN, i64::MAX),
             false => (range.0 as i64, range.1 as i64),
         };
@@ -218,7 +219,7 @@ impl Elaborator<'_> {
         Operand::new(Value::Register(register), range)
     }
 
-    /// Discards executions in which the condition does not hold.
+    /// Discards all executions in which a condition does not hold here.
     fn assume(&mut self, condition: Operand, span: Span) {
         let condition = numbers::truth(condition);
         match condition.known() {
@@ -231,7 +232,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Asserts a condition: a violation of `assertions` if it does not hold.
+    /// Asserts a condition with the message `text`. If the condition fails, the property `assertions` is violated.
     pub(super) fn require(&mut self, condition: Operand, text: &str, span: Span) {
         let condition = numbers::truth(condition);
         match condition.known() {
@@ -244,8 +245,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Emits the loads and stores of a destroy function, which does not drain the store buffer. Once all other threads have ended, these accesses can
-    /// be one atomic step.
+    /// Emits the loads and stores by which an object is destroyed. They do not drain the store buffer. Once all other threads have ended, the
+    /// accesses form one atomic step instead.
     fn destroying(&mut self, span: Span, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         match self.is_alone() {
             true => self.atomically(span, work),
@@ -253,12 +254,12 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Emits the statements that `work` writes (reads, writes, assumptions and assertions) as one atomic step, which drains the store buffer. If
-    /// `work` writes none, emits a fence.
+    /// Emits the statements that `work` emits (reads, writes, assumptions and assertions) as one atomic step, which drains the store buffer. If there
+    /// are no such statements, emits a fence.
     fn atomically(&mut self, span: Span, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let before = self.writer.reachable;
         let block = self.written(work)?;
-        // Even if control never passes the block, the block itself is reachable.
+        // The block itself is reachable, even if control never leaves it.
         let after = std::mem::replace(&mut self.writer.reachable, before);
         match block.is_empty() {
             true => self.emit(StmtKind::Fence, span),
@@ -268,11 +269,11 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// A conditional read-modify-write: a load and, if the loaded value satisfies the condition, an atomic step, which drains the buffer. The atomic
-    /// step reads and tests again. `new` returns, for an old value, the condition of the write and the new value. The result is the old value.
+    /// A conditional read-modify-write: a load and, if the loaded value satisfies the condition, an atomic step, which drains the store buffer and
+    /// tests the condition again. Given an old value, `new` returns the condition of the write and the new value. The result is the old value.
     ///
-    /// With `Options::accesses_only` the whole call is one event: a nondeterministic choice selects either the atomic step, or a load that must see a
-    /// value for which nothing is written.
+    /// With `Options::accesses_only`, the whole call is a single event, chosen nondeterministically: the atomic step, or a load of a value for which
+    /// the condition does not hold.
     fn looking_update(
         &mut self,
         place: &Target,
@@ -307,8 +308,8 @@ impl Elaborator<'_> {
         Ok(self.register_value(old))
     }
 
-    /// Reads a place and assumes a condition on the value, in one step. An execution in which the condition does not hold is discarded as a whole, so
-    /// the read of another value is not an event in any execution.
+    /// Reads a place and assumes a condition on the value, in one step. Executions in which the condition does not hold are discarded, including the
+    /// read.
     fn see(
         &mut self,
         place: &Target,
@@ -336,9 +337,9 @@ impl Elaborator<'_> {
         Ok(seen)
     }
 
-    /// With `Options::accesses_only`, returns a nondeterministic value that selects the only event of a conditional call: its atomic step, or a load
-    /// of a value for which the atomic step is not needed. Otherwise returns `None`: the caller then emits the load and, if the loaded value requires
-    /// it, the atomic step, so the call may be two events.
+    /// With `Options::accesses_only`, a nondeterministic value that selects the single event of a conditional call: its atomic step, or a load of a
+    /// value for which the atomic step is not needed. Otherwise `None`: the caller then emits a load and, if the loaded value requires it, the atomic
+    /// step.
     fn guess(&mut self, span: Span) -> Option<Operand> {
         let guesses = self.options.accesses_only && !self.executing();
         guesses.then(|| self.any("does", &int(), (0, 1), span))
@@ -367,8 +368,7 @@ fn record_of(ty: &Type) -> usize {
     }
 }
 
-/// Strips the conversions of a pointer argument: to the `void *` of a parameter, or from a pointer to a number to a pointer to a structure around
-/// that number.
+/// Strips from a pointer argument the conversion to `void *`, or from a pointer to a number to a pointer to a structure that contains the number.
 fn unconverted(pointer: &Expr) -> &Expr {
     let ExprKind::Convert(inner) = &pointer.kind else { return pointer };
     let (TypeKind::Pointer(from), TypeKind::Pointer(to)) = (&inner.ty.kind, &pointer.ty.kind) else {

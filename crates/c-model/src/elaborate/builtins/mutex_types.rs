@@ -1,8 +1,9 @@
-//! Mutexes of pthread with a type: recursive and error-checking ones.
+//! Mutexes of pthread with a type other than normal: recursive and error-checking ones.
 //!
-//! If a program sets such a type anywhere, every mutex has members for its type and for its depth: how often its owner has locked it beyond the first
-//! time. The atomic step that locks or unlocks a mutex reads both. A thread that relocks its own mutex, or gets an error, executes only loads and
-//! stores, because POSIX does not promise that store buffers are drained in these cases. Other programs have normal mutexes only ([`super::locks`]).
+//! If a program sets such a type anywhere, every mutex has a member for its type and a member for its depth: how many times its owner has locked it
+//! beyond the first time. The atomic step that locks or unlocks a mutex reads both members. A thread that locks a mutex which it holds already, or
+//! gets an error, executes only loads and stores, because POSIX does not promise that store buffers are drained in these cases. In all other
+//! programs, mutexes are normal ([`super::locks`]).
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;
@@ -15,23 +16,23 @@ use super::super::{Elaborator, Result};
 use super::locks::{BUSY, Kind, NOT_HELD, TIMED_OUT};
 use super::{BuiltinCall, int, unconverted};
 
-/// The number of the member of `pthread_mutex_t` that holds its type.
+/// The index of the member of `pthread_mutex_t` that holds the type.
 const TYPE: u32 = 1;
-/// The number of the member of `pthread_mutex_t` that holds its depth.
+/// The index of the member of `pthread_mutex_t` that holds the depth.
 const DEPTH: u32 = 2;
 /// `PTHREAD_MUTEX_RECURSIVE`.
 const RECURSIVE: i128 = 1;
 /// `PTHREAD_MUTEX_ERRORCHECK`.
 const CHECKED: i128 = 2;
-/// `EPERM`: the result of unlocking a mutex that this thread does not hold.
+/// `EPERM`: the result of unlocking a mutex that the calling thread does not hold.
 pub(super) const NOT_OWNER: i128 = 1;
-/// `EDEADLK`: the result of relocking an error-checking mutex.
+/// `EDEADLK`: the result of locking an error-checking mutex that the calling thread holds.
 const DEADLOCK: i128 = 35;
 
 /// The name of a mutex in messages.
 const MUTEX: &str = "a mutex";
 
-/// The behaviour on a mutex that another thread holds: `lock`, `trylock` or `timedlock`.
+/// What a call does if another thread holds the mutex: `lock` waits, `trylock` fails, `timedlock` may give up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taking {
     Waits,
@@ -39,14 +40,14 @@ pub(super) enum Taking {
     GivesUp,
 }
 
-/// The members of a mutex: its owner, its type, and its depth, which counts the locks beyond the first.
+/// The places of the members of a mutex.
 struct Mutex {
     owner: Target,
     ty: Target,
     depth: Target,
 }
 
-/// The contents of a mutex: its owner, whether this thread is the owner, whether the mutex is recursive or error-checking, and its depth.
+/// The contents of a mutex. `held` is its owner; `own` says whether the current thread is the owner.
 struct Found {
     held: Operand,
     own: Operand,
@@ -56,7 +57,7 @@ struct Found {
 }
 
 impl Elaborator<'_> {
-    /// Whether the program sets the type of some mutex.
+    /// Whether the program sets the type of some mutex to recursive or error-checking.
     pub(super) fn has_types(&self) -> bool {
         self.graph.typed_mutexes
     }
@@ -69,7 +70,7 @@ impl Elaborator<'_> {
         Ok(Mutex { owner: part(0)?, ty: part(TYPE)?, depth: part(DEPTH)? })
     }
 
-    /// Initialises a mutex with the type in its attributes.
+    /// Initialises a mutex with the type that its attributes give.
     pub(super) fn init_typed(&mut self, call: BuiltinCall) -> Result<()> {
         let Mutex { ty, depth, .. } = self.mutex(call, 0)?;
         let attributes = self.argument_value(call, 1)?;
@@ -95,7 +96,7 @@ impl Elaborator<'_> {
         Ok(Found { held, own, recursive, checked, depth })
     }
 
-    /// Whether the mutex that this argument points to is error-checking and this thread does not hold it, so that the call returns an error.
+    /// Whether a call returns an error because the mutex is error-checking and the current thread does not hold it.
     pub(super) fn is_told(&mut self, call: BuiltinCall, argument: usize) -> Result<Operand> {
         let mutex = self.mutex(call, argument)?;
         let own = self.is_owner(&mutex, call.span)?;
@@ -105,7 +106,7 @@ impl Elaborator<'_> {
         self.kept_value(told, &int(), call.span)
     }
 
-    /// Asserts that a thread that waits for a condition variable has locked its mutex only once.
+    /// Asserts that the current thread, which is about to wait for a condition variable, has locked the mutex only once.
     pub(super) fn taken_once(&mut self, call: BuiltinCall, argument: usize) -> Result<()> {
         let span = call.span;
         if !self.has_types() {
@@ -168,7 +169,7 @@ impl Elaborator<'_> {
         Ok(self.register_value(result))
     }
 
-    /// Locks a mutex that this thread does not hold, like a normal one: its type and depth do not matter. Returns the result of the call.
+    /// Locks a mutex that the current thread does not hold. Its type and depth do not matter then. Returns the result of the call.
     fn take_from_others(&mut self, mutex: &Mutex, taking: Taking, span: Span) -> Result<Operand> {
         let take = |this: &mut Self| this.acquire(Kind::Mutex, &mutex.owner, span);
         match taking {
@@ -195,8 +196,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Whether this thread holds a mutex. A load is enough to decide this, because no other thread can change the answer. A destroyed mutex has no
-    /// owner.
+    /// Whether the current thread holds a mutex. A load suffices, because no other thread can change the answer. A destroyed mutex has no owner.
     fn is_owner(&mut self, mutex: &Mutex, span: Span) -> Result<Operand> {
         let held = self.read(&mutex.owner, span)?;
         self.require_usable(MUTEX, &held, span);
@@ -204,7 +204,7 @@ impl Elaborator<'_> {
         Ok(self.compared_numbers(Operator::Equal, held, owner))
     }
 
-    /// Whether a mutex is recursive, and whether it is recursive or error-checking.
+    /// Two truth values: whether a mutex is recursive, and whether it is recursive or error-checking.
     fn type_of(&mut self, mutex: &Mutex, span: Span) -> Result<(Operand, Operand)> {
         let ty = self.read(&mutex.ty, span)?;
         let recursive = self.compared_numbers(Operator::Equal, ty.clone(), Operand::number(RECURSIVE));
@@ -213,7 +213,7 @@ impl Elaborator<'_> {
         Ok((recursive, tells))
     }
 
-    /// Changes the depth of a mutex that this thread holds.
+    /// Adds a number to the depth of a mutex that the current thread holds.
     fn count_typed(&mut self, mutex: &Mutex, by: i128, span: Span) -> Result<()> {
         let depth = self.read(&mutex.depth, span)?;
         let depth = numbers::wrapping(Operator::Add, Arithmetic::INT, depth, Operand::number(by));

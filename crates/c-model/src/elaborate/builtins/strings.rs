@@ -1,4 +1,4 @@
-//! `memset`, `memcpy`, `memmove` and `memcmp` on objects of constant size, and string literals that are only printed.
+//! `memset`, `memcpy`, `memmove` and `memcmp` for constant numbers of bytes, and string literals that are only printed.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;
@@ -10,7 +10,7 @@ use super::super::objects::Target;
 use super::super::{Elaborator, Result};
 use super::{BuiltinCall, int, unconverted};
 
-/// Strips from a pointer its conversion to a pointer to bytes.
+/// Strips from a pointer its conversion to a pointer to a one-byte integer type, such as `char *`.
 fn to_object(pointer: &Expr) -> &Expr {
     let pointer = unconverted(pointer);
     match (&pointer.kind, &pointer.ty.kind) {
@@ -26,7 +26,7 @@ fn is_byte(ty: &Type) -> bool {
     matches!(ty.kind, TypeKind::Integer(ty) if ty.greatest() <= 255)
 }
 
-/// The operation of a function.
+/// The operation of a function in this family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Set,
@@ -34,7 +34,7 @@ pub(super) enum Operation {
     Compare,
 }
 
-/// The operation of a function, by its name; `None` if it is not in this family.
+/// The operation of a function; `None` if the name is not in this family.
 pub(super) fn named(name: &str) -> Option<Operation> {
     Some(match name.strip_prefix("__builtin_").unwrap_or(name) {
         "memset" => Operation::Set,
@@ -110,7 +110,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The scalars in a region of memory that starts at a pointer.
+    /// The places of all scalars in the first `bytes` bytes from a pointer on.
     fn region(&mut self, pointer: &Operand, expr: &Expr, bytes: u64, span: Span) -> Result<Vec<Target>> {
         let to = match &expr.ty.kind {
             TypeKind::Pointer(to) if to.kind != TypeKind::Void => (**to).clone(),
@@ -147,7 +147,7 @@ impl Elaborator<'_> {
         Ok(targets)
     }
 
-    /// The value of this type all of whose bytes equal `byte`.
+    /// The value of a type in whose representation every byte equals `byte`.
     fn filled(&mut self, ty: &Type, byte: &Operand, span: Span) -> Result<Operand> {
         let byte = byte.known().map(|byte| byte & 0xff);
         match (byte, &ty.kind) {
@@ -163,7 +163,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// `memcmp`: 0 if all values are equal, otherwise a nondeterministic sign.
+    /// `memcmp`: 0 if all values are equal, otherwise a nondeterministic positive or negative number.
     fn compared(&mut self, targets: &[Target], values: Vec<Operand>, span: Span) -> Result<Operand> {
         let mut same = Operand::number(1);
         for (target, value) in targets.iter().zip(values) {

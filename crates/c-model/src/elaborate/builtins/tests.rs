@@ -1,4 +1,4 @@
-//! Names that a program can call without defining them: each is a builtin, or rejected with advice.
+//! Checks that every function that a model header declares, or that semantic analysis knows by name, is a builtin or is rejected with advice.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use fencewright_c::typed::builtin_names;
 
 use super::*;
 
-/// Names of thread functions, which elaboration handles directly.
+/// The thread functions, which the module `threads` handles instead of this one.
 const THREADS: [&str; 13] = [
     "pthread_create",
     "pthread_join",
@@ -24,7 +24,7 @@ const THREADS: [&str; 13] = [
     "__VERIFIER_tid",
 ];
 
-/// The functions that a header declares, except those that are only declared, so that their names and types are known.
+/// The functions that a header declares before the line `Declared only:`. Those after this line are declared only so that their types are known.
 fn declared(header: &str) -> Vec<&str> {
     let modelled = header.split("// Declared only:").next().unwrap_or_default();
     modelled

@@ -1,16 +1,16 @@
 //! Condition variables, barriers, semaphores and `pthread_once`.
 //!
-//! POSIX and C11 allow spurious wakeups, so for safety properties waiting for a condition variable only unlocks and relocks the mutex. For `deadlock`
-//! and `termination` spurious wakeups would hide lost signals, so they are not modelled: each waiting thread has a bit in the condition variable, a
-//! signal clears the bit of one thread, and a broadcast clears all bits.
+//! POSIX and C11 allow spurious wakeups. So for safety properties, a wait for a condition variable only unlocks and relocks the mutex. For `deadlock`
+//! and `termination`, spurious wakeups would hide lost signals, so they are not modelled: the condition variable has a bit for each waiting thread, a
+//! signal clears one bit, and a broadcast clears all bits.
 //!
-//! A barrier counts the threads that have arrived. The last thread to arrive lets all of them leave, and no thread arrives again before all have
-//! left; a program cannot distinguish a thread that has to wait for this from one that arrives slowly. An uninitialised or destroyed barrier has
+//! A barrier counts the threads that have arrived. The last thread to arrive lets all of them leave, and no thread can arrive again before all have
+//! left. A program cannot distinguish a thread that waits for this from a thread that arrives late. An uninitialised or destroyed barrier has the
 //! count 0.
 //!
-//! If condition variables may be used after their destruction, each of them has a state: usable, destroyed, or abandoned. Abandoned means that some
-//! thread waits for a signal that does not come before the destruction. A thread that starts to wait guesses whether it will be abandoned. If so, it
-//! never continues, and executions in which a signal follows are discarded. So signals need no stores and do not drain the store buffer.
+//! If condition variables may be used after their destruction, each has a state: usable, destroyed, or abandoned. Abandoned means that some thread
+//! waits for a signal that does not come before the destruction. A thread that begins to wait guesses whether it will be abandoned. If it guesses so,
+//! it never continues, and executions in which a signal does follow are discarded. So signals need no stores and do not drain the store buffer.
 
 mod barriers;
 
@@ -27,28 +27,28 @@ use super::locks::{DESTROYED, Kind, THREADS_TIMED_OUT, TIMED_OUT};
 use super::mutex_types::NOT_OWNER;
 use super::{BuiltinCall, int, unconverted};
 
-/// The type of the waiting bits of a condition variable.
+/// The integer type whose bits are the waiting threads of a condition variable.
 const BITS: Arithmetic = Arithmetic::Integer(Integer { rank: Rank::Long, signed: false });
 
 /// The name of a condition variable in messages.
 const CONDITION: &str = "a condition variable";
 /// The name of a semaphore in messages.
 const SEMAPHORE: &str = "a semaphore";
-/// The message for waiting with a mutex that this thread does not hold.
+/// The message of the assertion that fails when a thread waits with a mutex that it does not hold.
 const WAITS_WITHOUT: &str = "a thread waits for a condition variable with a mutex that it does not hold";
-/// The number of the member of a condition variable that holds its state.
+/// The index of the member of a condition variable that holds the state.
 const STATE: u32 = 1;
-/// The state of a condition variable for which an abandoned thread waits.
+/// The state in which some thread waits that will never be woken.
 const ABANDONED: i128 = 1;
-/// `EINVAL`.
+/// `EINVAL`: the result of initialising a barrier for no threads.
 const INVALID: i128 = 22;
 
-/// The operation of a function.
+/// The operation of a function in this family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     InitCondition,
     Wait,
-    /// Waits with a timeout, after which the call has this result.
+    /// Waits with a timeout; the number is the result of the call after the timeout.
     TimedWait(i128),
     Signal,
     Broadcast,
@@ -59,7 +59,7 @@ pub(super) enum Operation {
     Once,
     InitSemaphore,
     Down,
-    /// Decrements the semaphore if it is positive; the result is 0 if it was, otherwise -1.
+    /// Decrements the semaphore and returns 0 if its value is positive, otherwise returns -1.
     TryDown,
     Up,
     /// Stores the value of a semaphore through the second argument.
@@ -67,7 +67,7 @@ pub(super) enum Operation {
     DestroySemaphore,
 }
 
-/// The operation of a function, by its name; `None` if it is not in this family.
+/// The operation of a function; `None` if the name is not in this family.
 pub(super) fn named(name: &str) -> Option<Operation> {
     Some(match name {
         "pthread_cond_init" | "cnd_init" => Operation::InitCondition,
@@ -91,13 +91,13 @@ pub(super) fn named(name: &str) -> Option<Operation> {
     })
 }
 
-/// The number of the member of a barrier that holds the number of threads for which the barrier waits.
+/// The index of the member of a barrier that holds the number of threads for which it waits.
 const COUNT: u32 = 0;
-/// The number of the member of a barrier that counts the threads that have arrived.
+/// The index of the member that counts the threads that have arrived.
 const ARRIVED: u32 = 1;
-/// The number of the member of a barrier that counts the threads that have to leave.
+/// The index of the member that counts the threads that still have to leave.
 const LEAVING: u32 = 2;
-/// The number of the member of a barrier that says whether a leaving thread has to return `PTHREAD_BARRIER_SERIAL_THREAD`.
+/// The index of the member that says whether some leaving thread still has to return `PTHREAD_BARRIER_SERIAL_THREAD`.
 const SERIAL: u32 = 3;
 
 impl Elaborator<'_> {
@@ -147,7 +147,7 @@ impl Elaborator<'_> {
         Ok(Operand::number(0))
     }
 
-    /// Waits for a condition variable. `late`: whether the timeout has passed, for a timed wait.
+    /// Waits for a condition variable. For a wait with a timeout, `late` says whether the timeout has passed.
     fn wait(&mut self, call: BuiltinCall, late: Option<Operand>) -> Result<Operand> {
         if !(self.has_types() && call.name.starts_with("pthread_")) {
             self.wait_with(call, late)?;
@@ -186,7 +186,7 @@ impl Elaborator<'_> {
         }
         let own = Operand::number(1 << self.thread().0);
         let bit = own.clone();
-        // The bit is set before the mutex is unlocked, so that no signal is lost in between.
+        // The bit is set before the mutex is unlocked, so that a signal in between finds the thread waiting.
         self.atomically(span, |this| {
             let waiting = this.read(&condition, span)?;
             this.write(&condition, numbers::wrapping(Operator::BitOr, BITS, waiting, bit), span)
@@ -207,14 +207,15 @@ impl Elaborator<'_> {
         self.acquire(Kind::Mutex, &mutex, span)
     }
 
-    /// Checks that a condition variable exists. With spurious wakeups, waiting and signalling use the variable for nothing else.
+    /// Emits a check that a condition variable exists, unless that is certain. With spurious wakeups, waits and signals do not access the variable
+    /// otherwise.
     fn reach(&mut self, condition: &Target, span: Span) {
         let Spot::Memory(place) = &condition.spot else { return };
         let is_there = match place.base {
             Base::Object(object) => match self.objects[object.0 as usize].origin {
                 Origin::Global => true,
                 Origin::Local(thread) => thread == self.thread() && !self.writer.env.gone.contains(&object),
-                // An allocation may be freed, but not while `main` is executed at translation time.
+                // An allocation may have been freed, except while `main` is executed at translation time.
                 Origin::Heap { .. } => self.executing(),
             },
             Base::Pointed(..) => false,
@@ -224,8 +225,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The state of a condition variable; `None` if the program cannot use destroyed condition variables. Also `None` if only accesses matter,
-    /// because the state is an addition of the model that no library accesses.
+    /// The state of a condition variable. `None` if no condition variable can be used after its destruction, or if only accesses matter, because the
+    /// state exists only in the model.
     fn condition_state(&mut self, call: BuiltinCall) -> Result<Option<Target>> {
         if self.options.accesses_only {
             return Ok(None);
@@ -249,7 +250,7 @@ impl Elaborator<'_> {
         numbers::binary(self, Operator::Equal, Arithmetic::INT, state, Operand::number(ABANDONED))
     }
 
-    /// Guesses whether this thread waits forever, because no signal comes before the condition variable is destroyed.
+    /// Lets the current thread guess whether it waits forever, because no signal comes before the condition variable is destroyed.
     fn wait_abandoned(&mut self, state: &Target, mutex: &Target, span: Span) -> Result<()> {
         let for_ever = self.any("abandoned", &int(), (0, 1), span);
         let waits = |this: &mut Self| {
@@ -264,8 +265,8 @@ impl Elaborator<'_> {
         self.branch(for_ever, span, waits, |_| Ok(()))
     }
 
-    /// Destroys a condition variable. Unlike a wait or a broadcast, this does not drain the store buffer unless all other threads have ended: see
-    /// `destroying`.
+    /// Destroys a condition variable. Unlike a wait or a broadcast, this does not drain the store buffer, unless all other threads have ended (see
+    /// `destroying`).
     fn destroy_condition(&mut self, call: BuiltinCall) -> Result<()> {
         let span = call.span;
         let condition = self.argument_target(call, 0)?.accessed(Access::Own);
@@ -290,7 +291,7 @@ impl Elaborator<'_> {
         })
     }
 
-    /// Wakes one waiting thread, if there is one, or all.
+    /// Wakes all waiting threads if `all` is true, otherwise one waiting thread, if there is one.
     fn wake(&mut self, condition: &Target, all: bool, span: Span) -> Result<()> {
         let ty = condition.ty.clone();
         let chosen = match all {
@@ -305,14 +306,14 @@ impl Elaborator<'_> {
             let rest =
                 numbers::wrapping(Operator::BitAnd, BITS, waiting.clone(), numbers::complement(BITS, bit));
             let chosen = numbers::binary(this, Operator::NotEqual, BITS, waiting.clone(), rest.clone());
-            // If the chosen thread does not wait, the first waiting one is woken, so that a signal never blocks.
+            // If the chosen thread is not waiting, the first waiting thread is woken instead, so that no signal is lost while a thread waits.
             let less = numbers::wrapping(Operator::Subtract, BITS, waiting.clone(), Operand::number(1));
             let first = numbers::wrapping(Operator::BitAnd, BITS, waiting, less);
             this.write(condition, numbers::choose(chosen, rest, first), span)
         })
     }
 
-    /// Semaphore operations; `sem_wait` waits until the value is positive.
+    /// Translates a semaphore operation; `sem_wait` waits until the value is positive.
     fn semaphore(&mut self, operation: Operation, call: BuiltinCall) -> Result<Operand> {
         let span = call.span;
         let place = self.argument_target(call, 0)?.accessed(Access::Own);
@@ -348,7 +349,7 @@ impl Elaborator<'_> {
                 let result = self.argument_target(call, 1)?;
                 self.write(&result, count, span)?;
             }
-            // A thread that waits for the semaphore fails the check in `Down` when it continues.
+            // If a thread is waiting for the semaphore, the check in `Down` fails when that thread continues.
             Operation::DestroySemaphore => self.destroying(span, |this| {
                 let count = this.read(&place, span)?;
                 this.require_usable(SEMAPHORE, &count, span);
@@ -362,8 +363,7 @@ impl Elaborator<'_> {
         Ok(Operand::number(0))
     }
 
-    /// `pthread_once`: calls a function unless it was called before. A thread that calls `pthread_once` while the function runs waits until the
-    /// function returns.
+    /// `pthread_once`: calls a function unless some thread has called it before. If another thread is executing the function, waits until it returns.
     fn once(&mut self, call: BuiltinCall) -> Result<()> {
         const RUNNING: i128 = 1;
         const DONE: i128 = 2;
@@ -406,7 +406,7 @@ impl Elaborator<'_> {
             };
             return self.branch(guess, span, calls, looks);
         }
-        // If the function has returned already, a load is all that `pthread_once` executes.
+        // If the function has already returned, `pthread_once` executes only this load.
         let state = self.read(&once, span)?;
         let not_done = differs(self, state, DONE);
         self.branch(not_done, span, calls, |_| Ok(()))

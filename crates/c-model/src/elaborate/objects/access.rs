@@ -14,7 +14,8 @@ use super::super::{Elaborator, Phase, Result};
 use super::{Spot, Target, is_certain};
 
 impl Elaborator<'_> {
-    /// The value of a place, which has been loaded into a register: its range is that of the type, and it points to the target node of the place.
+    /// The value of a place after a load into a register. Its range is that of the type, and if it is a pointer, it points to the pointee node of the
+    /// place.
     pub(super) fn loaded(&mut self, register: Register, target: &Target) -> Operand {
         let value = Value::Register(register);
         let node = match &target.spot {
@@ -24,7 +25,7 @@ impl Elaborator<'_> {
         match &target.ty.kind {
             TypeKind::Integer(arithmetic) => {
                 let node = node.filter(|_| arithmetic.greatest() > u32::MAX.into());
-                // If the value is an address, the program now sees its bits as a number.
+                // If the value is an address, the program can now see its bits as a number.
                 if let Some(node) = node {
                     self.nodes.mark_integer(node);
                 }
@@ -34,7 +35,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A new register for the value of a place.
+    /// Loads a place into a new register.
     pub(super) fn copy_of(&mut self, target: &Target, span: Span) -> Result<Register> {
         let Spot::Memory(location) = &target.spot else { unreachable!("registers are read as they are") };
         let name = self.name_of(location);
@@ -47,7 +48,7 @@ impl Elaborator<'_> {
         Ok(register)
     }
 
-    /// The name of a register for the value of a place: that of the variable.
+    /// The name of a register that holds the value of a place: the name of the object, or `t` if the object is unknown.
     pub(super) fn name_of(&self, location: &Location) -> String {
         let field = location.path.iter().rev().find_map(|projection| match projection {
             Projection::Field(field) => Some(*field),
@@ -57,7 +58,7 @@ impl Elaborator<'_> {
         self.objects[object.0 as usize].name.clone()
     }
 
-    /// Reads a place.
+    /// Reads a place: from the known facts if possible, otherwise by a load.
     pub fn read(&mut self, target: &Target, span: Span) -> Result<Operand> {
         let location = match &target.spot {
             Spot::Register(register) => return Ok(self.register_value(*register)),
@@ -85,7 +86,7 @@ impl Elaborator<'_> {
         Ok(self.loaded(register, target))
     }
 
-    /// The location, with the type of the access recorded in it.
+    /// The location as it is accessed with type `ty`.
     pub(super) fn seen_location(
         &mut self,
         mut location: Location,
@@ -98,17 +99,17 @@ impl Elaborator<'_> {
         Ok(location)
     }
 
-    /// Converts a known value to the type with which it is read, which may be another type of the same size.
+    /// Converts a known value to the type with which the place is read, which may be another type of the same size.
     pub(super) fn seen_as(&mut self, operand: Operand, ty: &Type) -> Operand {
         let TypeKind::Integer(arithmetic) = ty.kind else { return operand };
-        // A program that reads an address as a number sees the bits of the address.
+        // If the value is an address, the program can now see its bits as a number.
         if let Some(points) = operand.points {
             self.nodes.mark_integer(points);
         }
         numbers::convert(arithmetic, operand)
     }
 
-    /// The value of a part of a variable, if the variable is never written.
+    /// The value of a part of a variable that is never written; `None` for other variables.
     pub(super) fn constant(&mut self, object: ObjectId, way: &[Step]) -> Option<Operand> {
         let global = self.global_of(object)?;
         let variable = &self.unit.globals[global.index()];
@@ -121,7 +122,7 @@ impl Elaborator<'_> {
         self.known_operand(&known, Fact::of(known.clone()).range)
     }
 
-    /// Writes a place, through the store buffer if it is shared.
+    /// Writes a place. A store is emitted unless the write is dead or executed at translation time.
     pub fn write(&mut self, target: &Target, operand: Operand, span: Span) -> Result<()> {
         let location = match &target.spot {
             Spot::Register(register) => return self.write_register(*register, operand, span),
@@ -135,7 +136,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Records a write of a value (`None` if unknown) to memory. Returns whether a store has to be emitted.
+    /// Updates the facts after a write of a value (`None` if the value is unknown). Returns whether a store has to be emitted.
     pub(super) fn written_to(
         &mut self,
         target: &Target,
@@ -158,14 +159,14 @@ impl Elaborator<'_> {
         }
         let number = matches!(target.ty.kind, TypeKind::Integer(ty) if ty.greatest() > u32::MAX.into());
         if number && operand.is_some_and(|operand| operand.known() != Some(0)) {
-            // The number may be read as an address, so the address of no object may equal it.
+            // The number may later be read as an address, so no object may have an address equal to it.
             let pointee = self.nodes.pointee(location.node);
             self.nodes.mark_integer(pointee);
         }
         let known_way = way(location).filter(|_| is_certain(location));
         let executed = self.executes(location, operand) && known_way.is_some();
         if !executed && self.phase == Phase::Creating && self.writer.reachable {
-            // The state so far becomes the initial state of the program, before the written value escapes.
+            // The current contents of memory become the initial state of the program before the written address escapes.
             self.run();
         }
         let Base::Object(object) = location.base else {
@@ -187,7 +188,7 @@ impl Elaborator<'_> {
             self.unwritten.push(object);
         }
         let fact = operand.map(fact);
-        // An index out of bounds selects no part of the object: the access is emitted and checked, and the contents become unknown.
+        // An index that may be out of bounds: the access is emitted and checked, and the contents of the object become unknown.
         match known_way {
             Some(way) => {
                 let contents = self.writer.env.objects.entry(object).or_default();
@@ -203,7 +204,7 @@ impl Elaborator<'_> {
         Ok(!executed)
     }
 
-    /// Whether a store is executed at translation time, because the place is private and the value is known.
+    /// Whether a store is executed at translation time, because only `main` can reach the place and the value is known.
     pub(super) fn executes(&self, location: &Location, operand: Option<&Operand>) -> bool {
         let Base::Object(object) = location.base else { return false };
         let is_known = operand.is_some_and(|operand| known(&operand.value).is_some());
@@ -229,8 +230,8 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// One atomic read-modify-write: `new` returns, for the old value, the condition of the write (`None`: always) and the new value. The result is
-    /// the old value.
+    /// One atomic read-modify-write. Given the old value, `new` returns the condition of the write (`None` means always) and the new value. The
+    /// result is the old value.
     pub fn update(
         &mut self,
         target: &Target,
@@ -239,13 +240,13 @@ impl Elaborator<'_> {
     ) -> Result<Operand> {
         let known = target.known().filter(|(object, _)| self.is_private(*object));
         let place = match &target.spot {
-            // Private memory is read and then written, without an atomic step.
+            // Private memory is read and then written; no other thread can observe this, so no atomic step is needed.
             Spot::Register(_) => None,
             Spot::Memory(_) if known.is_some() => None,
             Spot::Memory(location) => Some(self.seen_location(location.clone(), &target.ty, span)?),
         };
         let Some(place) = place else {
-            // A read-modify-write of private memory still drains the store buffer.
+            // A read-modify-write drains the store buffer even if its memory is private.
             self.emit(StmtKind::Fence, span);
             let old = self.read(target, span)?;
             let old = self.kept_value(old, &target.ty, span)?;
@@ -272,7 +273,7 @@ impl Elaborator<'_> {
         Ok(old)
     }
 
-    /// A copy of a value in a register. The copy stays the same when the place from which the value was read is written again.
+    /// Copies a value into a register, so that it does not change when the place from which it was read is written again.
     pub(in super::super) fn kept_value(
         &mut self,
         operand: Operand,

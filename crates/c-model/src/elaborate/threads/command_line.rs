@@ -1,4 +1,4 @@
-//! The arguments of `main`: the program is started without command-line arguments.
+//! The arguments of `main`. The model starts the program without command-line arguments.
 
 use std::rc::Rc;
 
@@ -43,7 +43,7 @@ impl Elaborator<'_> {
         Ok(vec![Parameter::Known(Operand::number(1)), Parameter::Known(texts)])
     }
 
-    /// A global variable with these initial parts, and zeros elsewhere.
+    /// A new global object with these initial values; all other parts are zero.
     fn given(&mut self, ty: &Type, initial: Vec<(Vec<Step>, Known)>, span: Span) -> ObjectId {
         let node = self.nodes.object(ty, span);
         let facts = initial.clone();

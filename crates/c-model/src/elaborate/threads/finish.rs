@@ -1,4 +1,5 @@
-//! The starts and ends of threads. They are emitted after all threads are elaborated, because the set of joined threads is not known earlier.
+//! The code for starts and ends of threads. It is emitted after all threads have been elaborated, because only then is known which threads are
+//! joined.
 
 use fencewright_code::core::{Access, Label, ObjectId, Register, Stmt, StmtKind, ThreadNumber, Value};
 use fencewright_program::{BinaryOp, Span};
@@ -7,7 +8,7 @@ use super::super::{Elaborator, RegisterState, Result, Writer};
 use super::{Note, int};
 
 impl Elaborator<'_> {
-    /// The name of a thread: that of its function, with a number if several threads run it.
+    /// The name of a thread: the name of its function, followed by a number if several threads execute this function.
     pub(in super::super) fn thread_name(&self, number: ThreadNumber) -> String {
         let function = |n: usize| self.instances[n].start.function;
         let own = function(number.0 as usize);
@@ -19,7 +20,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The name of the function that a thread starts with.
+    /// The name of the function that a thread executes.
     pub(in super::super) fn function_of(&self, number: ThreadNumber) -> String {
         let function = self.instances[number.0 as usize].start.function;
         self.unit.functions[function.index()].name.to_string()
@@ -95,7 +96,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// If the thread may be joined, sets the flag that says that it has ended, together with its result.
+    /// If the thread may be joined, emits the step that stores its result and sets the flag which says that it has ended.
     fn say_done(&mut self, number: usize, span: Span) -> Result<()> {
         let state = &self.instances[number].state;
         let all = self.shared.dynamic && number > 0;
@@ -121,7 +122,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Merges the starts of threads that are created in a row without a visible effect in between, so that these threads share one flag.
+    /// Merges thread starts that follow each other without a visible effect in between, so that these threads share one flag.
     fn merge_starts(&mut self) {
         let flags: Vec<ObjectId> = self.instances.iter().filter_map(|instance| instance.state.flag).collect();
         let mut renamed = Vec::new();
@@ -133,7 +134,7 @@ impl Elaborator<'_> {
                 settle(block);
             }
         }
-        // The flag that replaces another one may have been replaced itself, so the replacements are followed to the last flag of the row.
+        // The flag that replaces another flag may have been replaced itself, so the replacements are followed to the last flag.
         for instance in &mut self.instances {
             while let Some((_, to)) = renamed.iter().find(|(from, _)| Some(*from) == instance.state.flag) {
                 instance.state.flag = Some(*to);
@@ -142,7 +143,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// The flag that a statement sets, if it starts a thread.
+/// The flag that a statement sets if this statement starts a thread.
 fn started(statement: &Stmt, flags: &[ObjectId]) -> Option<ObjectId> {
     let StmtKind::Atomic(steps) = &statement.kind else { return None };
     let StmtKind::Store(place, Value::Number(1), Access::Own) = &steps.last()?.kind else { return None };
@@ -152,14 +153,14 @@ fn started(statement: &Stmt, flags: &[ObjectId]) -> Option<ObjectId> {
     }
 }
 
-/// Removes starts that are followed by another one; `last` is the next start in the row.
+/// Removes every start that is followed by another start without a visible effect in between; `last` is the next start after `code`.
 fn merge(
     code: &mut [Stmt],
     flags: &[ObjectId],
     last: &mut Option<Pending>,
     renamed: &mut Vec<(ObjectId, ObjectId)>,
 ) {
-    // The statements are visited backwards, so that each start finds the later start that replaces it.
+    // The statements are visited backwards, so that the later start which replaces a start is already known.
     for statement in code.iter_mut().rev() {
         if let Some(flag) = started(statement, flags) {
             if let Some(later) = last.as_mut() {
@@ -189,7 +190,7 @@ fn merge(
     }
 }
 
-/// The next start in a row of starts.
+/// The start that replaces those before it.
 struct Pending {
     flag: ObjectId,
 }

@@ -1,4 +1,4 @@
-//! Joining and detaching threads: both release a thread, at most once.
+//! Joining and detaching threads. Both release a thread, which is allowed at most once.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use super::super::{Elaborator, Instance, Result};
 use super::{Note, RELEASED, THREADS, int};
 
 impl Elaborator<'_> {
-    /// Joins a thread, and reads its result.
+    /// Joins a thread and stores its result through the pointer `result`, unless that is null.
     pub(super) fn wait_for(&mut self, thread: Operand, result: Operand, to: &Type, span: Span) -> Result<()> {
         let wanted = !Self::is_null(&result);
         self.reclaim();
@@ -77,7 +77,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Whether all other threads have certainly ended, and only `main` creates threads.
+    /// Whether all threads other than `main` are known to have ended, and no thread other than `main` creates threads.
     pub(in super::super) fn is_alone(&self) -> bool {
         let ended = |n| self.writer.joined.contains(&n);
         let alone = self.thread() == ThreadNumber(0) && (1..self.instances.len()).all(ended);
@@ -89,7 +89,7 @@ impl Elaborator<'_> {
         usize::try_from(number).ok().filter(|n| (1..self.instances.len()).contains(n))
     }
 
-    /// Asserts that a thread does not join itself.
+    /// Emits an assertion that the current thread does not join itself.
     pub(super) fn require_other(&mut self, thread: &Operand, span: Span) {
         let own = Operand::number(self.thread().0.into());
         let (op, kind) = (Operator::NotEqual, THREADS);
@@ -117,7 +117,7 @@ impl Elaborator<'_> {
         self.write(&released, Operand::number(1), span)
     }
 
-    /// Starts a thread detached if `kind` is not 0.
+    /// Detaches a thread at its creation, if `kind` is not 0.
     pub(super) fn start_detached(&mut self, instance: usize, kind: Operand, span: Span) -> Result<()> {
         if kind.known() != Some(0) {
             self.reclaim();
@@ -134,7 +134,7 @@ impl Elaborator<'_> {
         self.branch(kind, span, releases, |_| Ok(()))
     }
 
-    /// Whether thread attributes make a thread detached, as a number: 0 if they do not.
+    /// A number that is not 0 if these thread attributes make a thread detached.
     pub(super) fn detached_by(&mut self, attributes: &Expr) -> Result<Operand> {
         let pointer = self.value(attributes)?;
         if !self.graph.detached_by_attributes || Self::is_null(&pointer) {
@@ -146,7 +146,7 @@ impl Elaborator<'_> {
         self.read(&place, attributes.span)
     }
 
-    /// The variable with a note about a thread: an element of the array for all threads if their number is known, otherwise a variable of its own.
+    /// The place that holds a note about a thread: an element of the array for all threads if their number is known, otherwise a variable of its own.
     pub(super) fn thread_note(&mut self, note: Note, instance: usize, ty: &Type, span: Span) -> Location {
         if let Some(length) = self.premises.threads {
             let all = self.notes(note, length, ty, span);
@@ -162,7 +162,7 @@ impl Elaborator<'_> {
         self.location(object, &[])
     }
 
-    /// The array with a note about each thread.
+    /// The array that holds a kind of note about all threads.
     fn notes(&mut self, note: Note, length: u64, ty: &Type, span: Span) -> ObjectId {
         if let Some(object) = self.shared.notes.get(note) {
             return object;
@@ -176,7 +176,7 @@ impl Elaborator<'_> {
         object
     }
 
-    /// Marks the threads that were detached before the program started as initially released.
+    /// Sets the initial value of `released` for threads that were detached at translation time.
     pub(in super::super) fn keep_detached(&mut self) {
         for (n, Instance { state, .. }) in self.instances.iter().enumerate() {
             let (object, way) = match (state.notes.get(Note::Released), self.shared.notes.get(Note::Released))

@@ -1,4 +1,4 @@
-//! The start of the program: the transition from executing `main` at translation time to emitting code.
+//! The transition from executing `main` at translation time to emitting code.
 
 use fencewright_c::typed::tree::Step;
 use fencewright_code::core::{Base, Known, Location, ObjectId, Origin, Register, StmtKind, Value, View};
@@ -8,7 +8,7 @@ use super::super::env::Contents;
 use super::super::{Elaborator, Phase};
 
 impl Elaborator<'_> {
-    /// Starts the program where `main` creates the first thread: the memory that `main` has written so far becomes the initial state.
+    /// Starts the program where `main` creates its first thread: the contents of memory at this point become the initial state.
     pub(super) fn start_program(&mut self) {
         self.keep_initial();
         self.phase = Phase::Creating;
@@ -23,15 +23,15 @@ impl Elaborator<'_> {
                 node: self.objects[object.0 as usize].node,
                 view: View::default(),
             };
-            // The variable, and everything it points to, is visible to all threads.
+            // All threads can access the variable, and every object that it points to.
             let unkept = self.uses.clone();
             self.publish(&Value::Address(Box::new(location)));
             self.uses = unkept;
         }
     }
 
-    /// Records the contents of all objects as initial values, where the writes of `main` so far certainly leave its buffer before another thread can
-    /// read.
+    /// Records the contents of all objects as initial values, at a point where the buffer of `main` is empty, so that its writes so far precede all
+    /// reads of other threads.
     pub(in super::super) fn keep_initial(&mut self) {
         self.unwritten.clear();
         self.take_down();
@@ -46,7 +46,7 @@ impl Elaborator<'_> {
         self.writer.env.objects = objects;
     }
 
-    /// Records the contents of an object as its initial value.
+    /// Records the known contents of an object as its initial value.
     pub(in super::super) fn keep_contents(&mut self, object: ObjectId, contents: &Contents) {
         let entry = &mut self.objects[object.0 as usize];
         let default = if entry.undefined { Known::Undefined } else { Known::Number(0) };
@@ -66,7 +66,7 @@ impl Elaborator<'_> {
         entry.initial = initial;
     }
 
-    /// Ends the execution of `main` at translation time: from here on `main` has visible effects, so code is emitted.
+    /// Ends the execution of `main` at translation time: from here on code is emitted, because `main` has effects that other threads can observe.
     pub(in super::super) fn run(&mut self) {
         self.take_down();
         self.phase = Phase::Running;

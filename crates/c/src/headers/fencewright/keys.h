@@ -1,4 +1,4 @@
-// Values that each thread has for itself, by their keys, for <pthread.h> and <threads.h>.
+// Thread-specific values by key (pthread_key_t, tss_t), for <pthread.h> and <threads.h>.
 #pragma once
 #define __FENCEWRIGHT_MOST_KEYS 8
 static unsigned int __fencewright_keys;

@@ -1,4 +1,4 @@
-// <linux/atomic.h> as fencewright models it. What the functions do is known to the translator by name.
+// <linux/atomic.h> as fencewright models it. The translator knows the functions by name.
 #pragma once
 #include <linux/compiler.h>
 #define ATOMIC_INIT(value) { (value) }

@@ -1,4 +1,4 @@
-// <linux/compiler.h> as fencewright models it. READ_ONCE, WRITE_ONCE, barriers, cmpxchg and xchg are known to the translator by name.
+// <linux/compiler.h> as fencewright models it. The translator knows READ_ONCE, WRITE_ONCE, barriers, cmpxchg and xchg by name.
 #pragma once
 #include <linux/types.h>
 #define __always_inline inline

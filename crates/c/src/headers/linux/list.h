@@ -1,4 +1,4 @@
-// <linux/list.h> as fencewright models it: doubly linked lists whose ends meet.
+// <linux/list.h> as fencewright models it: circular doubly linked lists.
 #pragma once
 #include <linux/compiler.h>
 #define LIST_HEAD_INIT(name) { &(name), &(name) }

@@ -1,4 +1,4 @@
-// <linux/spinlock.h> as fencewright models it. Interrupts do not happen here.
+// <linux/spinlock.h> as fencewright models it. Interrupts are not modelled.
 #pragma once
 #include <linux/atomic.h>
 typedef struct { int __owner; } spinlock_t;

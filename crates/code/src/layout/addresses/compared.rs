@@ -18,7 +18,8 @@ impl Resolver<'_> {
         let plain = Term::binary(op, x.clone(), y.clone());
         let equality = matches!(op, BinaryOp::Eq | BinaryOp::Ne);
         let (Points::Class(class), true) = (one, one == other) else {
-            // The operands are functions, or addresses of different classes. Of their comparisons, only the equality of two functions is determined.
+            // The operands are not both pointers into one class. If both are addresses, only the equality of two functions is determined. A
+            // comparison with a number that is not an address is always determined.
             let both = self.is_address(one, &x).and(self.is_address(other, &y));
             if one != other || !equality {
                 self.unknown_if(both, Unknown::Order);
@@ -60,7 +61,7 @@ impl Resolver<'_> {
     }
 
     /// Ends the model where two pointers are compared if one of them may be a number in the range of addresses, or the result of `container_of` for a
-    /// member that is in no such structure.
+    /// member that is in no structure of the class.
     pub(super) fn with_odd(&mut self, class: usize, x: &Term, y: &Term, equality: bool) {
         let layout = self.layout;
         let of = &layout.classes[class];

@@ -33,8 +33,8 @@ impl Resolver<'_> {
         characters
     }
 
-    /// Ends the model where pointers into two string literals are compared and the literals may overlap such that the result depends on it: for
-    /// equality, such that the pointers are equal.
+    /// Ends the model where pointers into two string literals are compared and the literals may overlap in memory such that the result depends on the
+    /// overlap. For a comparison for equality, only overlaps that make the pointers equal count.
     pub(super) fn end_at_literals(&mut self, class: usize, x: &Term, y: &Term, equality: bool) {
         let of = &self.layout.classes[class];
         let (scale, scalar) = (of.scale, of.scalar);
@@ -79,7 +79,8 @@ impl Resolver<'_> {
     }
 }
 
-/// How far the second of two strings may start behind the first one if they overlap in memory: where they do, they have the same characters.
+/// The possible distances from the start of one string to the start of another if the strings overlap in memory: those at which both have the same
+/// characters in the overlap.
 fn shifts(one: &[i64], other: &[i64]) -> Vec<i64> {
     let (length, further) = (one.len() as i64, other.len() as i64);
     let fits = |shift: &i64| {

@@ -10,7 +10,7 @@ pub(super) const MOST_ORDERED: usize = 4;
 /// arrays. In the interval, a smaller number never represents a higher address.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
-    /// The object.
+    /// The object to which the numbers belong.
     pub of: Placement,
     /// The first number.
     pub low: i64,

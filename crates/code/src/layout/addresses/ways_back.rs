@@ -64,8 +64,8 @@ impl Layout {
             let Some(outer) = self.class(nodes, node) else { continue };
             let Some((inner, width, base)) = self.way(nodes, outer, path) else { continue };
             let (member, structure) = (&self.classes[inner], &self.classes[outer]);
-            // Every place in the class of the member is in such a structure and has the number of that structure: the way back does not change a
-            // pointer.
+            // Every place in the class of the member is in such a structure and has the number of that structure, so the way back does not change the
+            // number of a pointer.
             let only =
                 (width, base) == (1, 0) && (member.scale, member.count) == (structure.scale, structure.count);
             let offset = nodes.offset(node, path.iter().copied());

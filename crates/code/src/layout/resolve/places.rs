@@ -249,7 +249,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// An index with its bounds check. For an address, the index one past the end is allowed. If only the first elements of the array are `laid` out,
-    /// the model ends where the index is that of another one.
+    /// the model ends where the index is that of another element.
     fn element(
         &mut self,
         index: &Value,

@@ -33,7 +33,7 @@ const MOST_STEPS: u64 = 100_000_000;
 /// Maximum number of pairs of a thread and a memory cell for which slices are computed.
 const MOST_ACCESSES: usize = 1 << 22;
 
-/// A question about a property: whether it holds of a slice or of the whole program.
+/// The question whether a property holds of one slice, or of the whole program if the property is not checked on slices.
 #[derive(Debug)]
 struct Question {
     /// The index of the property in the task.
@@ -236,7 +236,7 @@ fn work(program: &Program, concerns: usize) -> u64 {
     concerns.saturating_mul(sets.saturating_add((concerns + 1).saturating_mul(edges + properties)))
 }
 
-/// The closures of the concerns of a property, without closures that are contained in others. Empty if one of the closures contains all threads.
+/// The closures of the concerns of a property, without closures that are contained in others. The list is empty if a closure contains all threads.
 fn kept(program: &Program, concerns: &[Concern], accesses: &[Accesses]) -> Vec<Vec<ThreadId>> {
     let mut sets: Vec<Vec<ThreadId>> = Vec::new();
     for concern in concerns {
@@ -318,7 +318,7 @@ struct Asked {
 struct OnSlice {
     auto: Auto,
     slice: Option<Arc<Slice>>,
-    /// For each property of the task, the question that it represents.
+    /// For each property of the task that this engine is run on, the question that the property represents.
     asked: Vec<Asked>,
 }
 

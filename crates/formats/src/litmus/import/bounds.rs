@@ -66,8 +66,8 @@ impl Bounds {
 
 struct Collector {
     start: u128,
-    /// Upper bound on what all operations together add to a magnitude: the magnitude of each constant that is added or subtracted, and 1 for each
-    /// other operation whose result may exceed its operands.
+    /// Upper bound on the amount that all operations together add to a magnitude: the magnitude of each constant that is added or subtracted, and 1
+    /// for each other operation whose result may exceed its operands.
     added: u128,
     /// The number of instructions that may double the largest value.
     doubled: u32,
@@ -175,7 +175,7 @@ fn writes<'i>(instruction: &'i Instruction<'_>) -> impl Iterator<Item = Register
     operands.chain(accumulator)
 }
 
-/// For each instruction, whether it lies between a backward jump and its target.
+/// For each instruction, whether it lies in a loop, that is, between the target of a backward jump and the jump.
 fn in_loops(code: &[Instruction<'_>]) -> Vec<bool> {
     let mut labels = std::collections::HashMap::new();
     for (number, instruction) in code.iter().enumerate() {

@@ -127,8 +127,8 @@ impl<'t> Code<'t> {
         }
     }
 
-    /// Writes a value to a part of a register of the same width. Writing 32 bits zeroes the upper half; writing fewer leaves the other bits
-    /// unchanged.
+    /// Writes a value to a part of a register; the value is as wide as the part. Writing 32 bits zeroes the upper half; writing fewer leaves the
+    /// other bits unchanged.
     fn write(&self, part: RegisterPart, value: Expr, span: Span) -> Statement {
         let (name, whole) = self.whole(part);
         let old = || build::variable(&name, span);
@@ -461,7 +461,7 @@ impl<'t> Code<'t> {
         self.emit_all(flags);
     }
 
-    /// CMPXCHG: if the target equals `EAX`, it gets the value of `new`; otherwise `EAX` gets the value of the target.
+    /// CMPXCHG: if the target equals `EAX`, the target gets the value of `new`; otherwise `EAX` gets the value of the target.
     fn compare_and_exchange(&mut self, target: Operand, new: Operand, bits: u32, locked: bool, span: Span) {
         let (Operand::Memory(location), Operand::Register(new)) = (target, new) else {
             unreachable!("a location and a register")

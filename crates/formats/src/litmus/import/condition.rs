@@ -196,7 +196,8 @@ fn equation(left: Place, right: Side, test: &Test, span: Span) -> Expr {
     let shown = type_of(left, test);
     match right {
         Side::Number(number) => {
-            // The bits of a location above its accessed width are always 0, so a number in which one of these bits is set never equals its value.
+            // The bits of a location above its accessed width are always 0, so a number in which one of these bits is set never equals the location's
+            // value.
             let declared = match left {
                 Place::Location(location) => test.locations[location].declared,
                 Place::Register(..) => None,

@@ -182,7 +182,7 @@ impl Parser<'_> {
 
     /// Reorders operands so that the target is first. AT&T syntax has the source first, Intel syntax and herd's `X86` tests have the target first;
     /// herd reads `X86_64` tests source first, except for CMPXCHG and CMOV. For exchanges and CMOV, an operand in memory determines the order. In
-    /// `X86_64` tests without `%`, a constant operand determines it, since only the source can be a constant.
+    /// `X86_64` tests without `%`, a constant operand is the source and thereby determines the order.
     fn target_first(&self, action: Action, written: &mut [Written], span: Span) -> Result<(), Diagnostic> {
         let [first, second] = &*written else { return Ok(()) };
         let memory = |w: &Written| matches!(w.operand, Operand::Memory(_));

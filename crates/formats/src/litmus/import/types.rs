@@ -160,7 +160,7 @@ impl RegisterPart {
         }
     }
 
-    /// Its name in upper case.
+    /// The name of the part, in upper case.
     pub(super) fn name(self) -> String {
         let RegisterPart { family, part } = self;
         if family >= NUMBERED {

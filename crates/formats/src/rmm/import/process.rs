@@ -83,7 +83,7 @@ pub(super) struct Text<'t, 'a> {
 /// The target of an access.
 enum Target {
     One(Cell),
-    /// One of these globals: the one whose number is the value of the expression.
+    /// The global whose number is the value of the expression. The list has the numbers that the expression may have, with their globals.
     Pointer(Expr, Vec<(i64, Cell)>),
 }
 
@@ -493,8 +493,8 @@ impl Access {
     }
 }
 
-/// Prepares a branch of `either`, which is selected by its first step. Waiting must not select a branch, so an `await` at the start of the branch
-/// becomes a step that is enabled only if the condition holds. Where memorax inserts a step at the start (before a label, jump or loop), this
+/// Prepares a branch of `either`. The first step of a branch selects the branch. Waiting must not select a branch, so an `await` at the start of the
+/// branch becomes a step that is enabled only if the condition holds. Where memorax inserts a step at the start (before a label, jump or loop), this
 /// function inserts a `skip`.
 fn first_step_chooses(branch: &mut Block) {
     let Some(first) = branch.statements.first_mut() else { return };

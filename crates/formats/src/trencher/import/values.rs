@@ -188,7 +188,7 @@ fn join(into: &mut Values, values: Values) -> bool {
     grew
 }
 
-/// The first and the last cell of memory to declare for these addresses. Between them lie all addresses if at most `limit` cells suffice for that,
+/// The first and the last cell of memory to declare for these addresses. The range contains all addresses if at most `limit` cells suffice for that,
 /// otherwise as many addresses as `limit` cells can cover.
 pub(super) fn window(addresses: &BTreeSet<i64>, limit: u64) -> (i64, i64) {
     let sorted: Vec<i64> = addresses.iter().copied().collect();

@@ -16,7 +16,7 @@ pub struct Components {
 }
 
 impl Components {
-    /// Every cell of a program in a component of its own: memory, and registers up to `end`.
+    /// Components in which every cell of a program is alone: its memory cells and its registers, which are the cells below `end`.
     pub fn alone(memory: Range<CellId>, end: CellId) -> Self {
         Components { parent: (0..end).collect(), memory, of: Arc::new([]) }
     }

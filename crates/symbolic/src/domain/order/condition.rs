@@ -148,7 +148,7 @@ pub fn truth(e: &Expr<CellId>, wanted: bool, numbers: Numbers) -> Result<Conditi
     }
 }
 
-/// An expression without comparisons as a linear form, if it is linear.
+/// The linear form of an expression; `None` if the expression is not linear or splits into cases.
 fn linear(e: &Expr<CellId>) -> Option<Linear> {
     match cases(e).as_slice() {
         [(cube, Some(value))] if cube.is_empty() => Some(value.clone()),

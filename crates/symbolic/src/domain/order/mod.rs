@@ -40,21 +40,21 @@ pub type Ranks = SmallVec<[u8; 40]>;
 pub enum Relations {
     /// Equality only.
     Equality,
-    /// The total preorder.
+    /// Equality and order: a total preorder.
     Order,
 }
 
-/// Domain `order`.
+/// Domain `order`, which tracks how values compare.
 #[derive(Clone, Debug)]
 pub struct Order {
     relations: Relations,
-    /// Sorted; contains 0.
+    /// The constants to which cells are compared, sorted; always contains 0.
     points: Vec<i64>,
     scale: Scale,
     components: Components,
 }
 
-/// A step on ranks. The first indices are the points, then the cells before the step, then other cells.
+/// A step on ranks. Indices number the points first, then the cells that are live before the step, then all other cells of the step.
 pub struct OrderTransition {
     ops: Vec<RankOp<u8>>,
     /// The indices of the cells after the step, each with its component. The components that occur are renumbered from 0.

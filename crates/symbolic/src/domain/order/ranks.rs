@@ -1,9 +1,9 @@
 //! Ranks: the encoding of a preorder in bytes.
 //!
-//! The points have fixed ranks. Between two points, below the first and above the last there is *room*: ranks for values that are not points. They
-//! are assigned upwards from the start of the room, without gaps, separately for each component. Over the integers and naturals there is no room
-//! between points, and over the naturals none below the first. If only equality is tracked there is one room, and values in it are numbered in order
-//! of occurrence.
+//! The points have fixed ranks. Between two points, below the first and above the last there is *room*: ranks for values that are not points. The
+//! ranks in a room are assigned upwards from its start, without gaps, separately for each component. Over the integers and naturals there is no room
+//! between points, and over the naturals no room below the first point. If only equality is tracked there is one room, and the values in it are
+//! numbered in order of occurrence.
 
 use fencewright_program::Numbers;
 use smallvec::SmallVec;
@@ -21,7 +21,7 @@ pub struct Scale {
     relations: Relations,
     /// The ranks of the points.
     points: Vec<u8>,
-    /// For each rank, the start of its room; for a point, its own rank.
+    /// For each rank, the first rank of its room; for the rank of a point, this rank itself.
     start: Box<[u8; 256]>,
     most_cells: usize,
 }

@@ -5,9 +5,9 @@
 //! unchanged. A form may have a constant: `x + y - 100` is small where `x + y` would exceed the clip constant.
 //!
 //! Unlike rows for single cells, rows for sums depend on other rows. Two entries may bound the same sum (`(c + d) - c` and `d - 0`), so a bound of
-//! one holds for both. And if an assignment changes a form, its new bounds must be found by linear reasoning: the value after the step is expressed
-//! as a sum over the values before, and this sum as a sum of one, two or three differences of rows, each of which has a bound. The choice of these
-//! differences does not depend on the bounds, so it is made when a step is prepared.
+//! one entry holds for the other. And if an assignment changes a form, the new bounds of the form must be found by linear reasoning: the value after
+//! the step is expressed as a sum over the values before, and this sum as a sum of one, two or three differences of rows, each of which has a bound.
+//! The choice of these differences does not depend on the bounds, so it is made when a step is prepared.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -23,9 +23,9 @@ const MOST_WAYS: usize = 12;
 /// Maximum number of iterations of closure and propagation between entries with the same terms. Stopping early only loses precision.
 const MOST_TURNS: usize = 4;
 
-/// A cell id that no machine uses: the value to be folded into a summary cell.
+/// The cell id of the value to be folded into a summary cell; no machine uses this id.
 pub const FOLDED: CellId = CellId::MAX;
-/// The cell ids that are less than `UNKNOWN` and at least `LEAST_UNKNOWN` are used by no machine. They stand for unknown values.
+/// The cell ids below `UNKNOWN`, down to `LEAST_UNKNOWN`, stand for unknown values; no machine uses these ids.
 const UNKNOWN: CellId = CellId::MAX - 1;
 const LEAST_UNKNOWN: CellId = CellId::MAX / 2;
 

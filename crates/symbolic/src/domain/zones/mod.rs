@@ -3,8 +3,8 @@
 //! A zone has, for each pair of live cells (and the constant 0), an upper bound on their difference: it is a conjunction of constraints `x - y <= c`.
 //! Bounds greater than the clip constant are dropped and bounds less than its negation are raised to it, so there are finitely many zones for given
 //! cells and every search terminates; a larger clip constant is a refinement. A small clip constant suffices for many mutual exclusion algorithms,
-//! because they rely on facts such as which ticket is ahead of which, strictly or not. If a counterexample shows that large constants of the program
-//! matter, such as the end of a long loop, bounds beyond the clip constant are raised to the next of these [`Marks`].
+//! because they rely on facts such as whether one ticket number is less than another. If a counterexample shows that large constants of the program
+//! matter, such as the end of a long loop, a bound beyond the clip constant is raised to the next large constant ([`Marks`]).
 //!
 //! A summary cell ([`Cells`](fencewright_memory::Cells)) has a row like any other cell, and its bounds hold for every value that it stands for. A
 //! zone may be closed and clipped as usual: if all choices of values satisfy some bounds, they also satisfy their consequences. `Fold` takes the
@@ -57,7 +57,7 @@ pub struct Zone {
     residues: Box<[Residue]>,
 }
 
-/// Domain `zones`.
+/// Domain `zones`: a state is a matrix of difference bounds.
 #[derive(Clone, Debug)]
 pub struct Zones {
     clip: i32,
@@ -137,7 +137,7 @@ impl Zones {
         Zones { marks: Arc::new(marks), ..self }
     }
 
-    /// Changes the clip constant.
+    /// The same domain with another clip constant.
     fn clipped(&self, clip: i32) -> Self {
         Zones { clip, ..self.clone() }
     }
@@ -169,7 +169,7 @@ impl Zone {
         (bound != NONE).then_some(bound)
     }
 
-    /// The zone as constraints on the forms of its rows, without those that follow from two others.
+    /// The zone as constraints on the forms of its rows, without constraints that follow from two others.
     fn cube(&self, rows: &[Linear]) -> Cube {
         let mut kept: Vec<Vec<Option<i32>>> =
             (0..self.size).map(|i| (0..self.size).map(|j| self.bound(i, j)).collect()).collect();
@@ -365,7 +365,7 @@ impl Domain for Zones {
     }
 
     /// Clips a zone: bounds above the clip constant are dropped, and bounds below its negation are raised to it. If marks are used, bounds of either
-    /// kind are raised to the next mark instead; of those below the negated clip constant, none is raised beyond it.
+    /// kind are raised to the next mark instead; a bound below the negated clip constant is not raised beyond that constant.
     fn stored(&self, zone: &Zone) -> Zone {
         let clip = |&bound: &i32| match bound {
             NONE => NONE,
@@ -392,8 +392,9 @@ impl Domain for Zones {
         Some(format!("clip = {}{marks}{sums}", self.clip))
     }
 
-    /// Starts to use the marks, if the program has some and they alone exclude the path. Otherwise adds rows for sums, increases the clip constant,
-    /// or both; if that does not exclude the path, the same is tried together with the marks.
+    /// Starts to use the [`Marks`] (large constants of the program, as widening thresholds), if they alone exclude the path. Otherwise adds rows for
+    /// sums, increases the clip constant, or both; if that does not exclude the path, tries these refinements again with the marks in use. If the
+    /// clip constant is fixed, only adds rows for sums.
     fn refine(&self, path: &mut dyn SpuriousPath<Self>) -> Result<Self, String> {
         if self.fixed || self.marked || self.marks.are_none() {
             return self.refine_clip(path);

@@ -1,4 +1,4 @@
-//! Binds the operands of a statement to registers, objects and constants, and reads the inputs.
+//! Binds the operands of an `asm` statement to registers, objects and constants, and reads the inputs.
 
 use fencewright_c::assembly::{ConstraintKind, Direction, Machine};
 use fencewright_c::typed::tree::{AssemblyInput, Expr, ExprKind, Place, PlaceKind, Type, TypeKind};
@@ -109,7 +109,7 @@ impl Run<'_, '_, '_> {
                     }
                     *cell
                 }
-                // `"+m"` written as an output and an input.
+                // An object that is read and written, given as an output and an input instead of as `"+m"`.
                 Some(bound @ (Bound::Object(_) | Bound::Pointed(_)))
                     if *output < self.assembly.outputs.len() =>
                 {
@@ -131,7 +131,7 @@ impl Run<'_, '_, '_> {
         Ok(Bound::Cell(cell, ty))
     }
 
-    /// The type of an operand in a register.
+    /// The type of an operand in a register; an error unless it is an integer or pointer type.
     pub(super) fn scalar_type(&self, ty: &Type, number: usize) -> Result<Type> {
         match ty.kind {
             TypeKind::Integer(_) | TypeKind::Pointer(_) => Ok(unqualified(ty)),
@@ -139,14 +139,14 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// Puts an input into a register. The register keeps the value when variables that it was computed from are written.
+    /// Puts the value of an input into a register. The register keeps this value even if variables from which it was computed are written later.
     fn fill(&mut self, cell: Cell, operand: Operand, ty: Type) -> Result<()> {
         let operand = self.elaborator.kept_value(operand, &ty, self.span)?;
         self.cells.insert(cell, Filled { content: Content { operand, ty }, extended: false });
         Ok(())
     }
 
-    /// Binds an object in memory.
+    /// Binds an operand to an object in memory.
     fn memory(&mut self, place: &Place) -> Result<Bound> {
         if let (PlaceKind::Pointed(pointer), TypeKind::Record(_)) = (&place.kind, &place.ty.kind) {
             return Ok(Bound::Pointed(self.elaborator.value(unconverted(pointer))?));
@@ -160,7 +160,7 @@ impl Run<'_, '_, '_> {
     }
 }
 
-/// Strips the conversions between pointers from an address.
+/// Strips conversions between pointer types.
 fn unconverted(pointer: &Expr) -> &Expr {
     match &pointer.kind {
         ExprKind::Convert(inner) if matches!(inner.ty.kind, TypeKind::Pointer(_)) => unconverted(inner),

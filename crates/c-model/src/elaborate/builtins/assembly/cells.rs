@@ -1,4 +1,4 @@
-//! The registers of a statement: reads and writes of their low bytes.
+//! The registers of an `asm` statement: reads and writes of their low bytes.
 
 use fencewright_c::assembly::{Direction, Machine};
 use fencewright_c::typed::tree::TypeKind;
@@ -9,7 +9,7 @@ use super::reader::Argument;
 use super::{Bound, Cell, Content, Filled, Run, flags, integer};
 
 impl Run<'_, '_, '_> {
-    /// The register that an argument denotes, and the number of its bytes.
+    /// The register that an argument denotes, and the number of its low bytes that the name denotes; `None` if the argument is no register.
     pub(super) fn register(&self, argument: &Argument) -> Result<Option<(Cell, u64)>> {
         Ok(match argument {
             Argument::Register(machine, bytes) => {
@@ -26,13 +26,13 @@ impl Run<'_, '_, '_> {
         })
     }
 
-    /// The value of an argument that is no object, of some bytes.
+    /// The value of the low `bytes` bytes of an argument that is not an object in memory.
     pub(super) fn read(&mut self, argument: &Argument, bytes: u64) -> Result<Content> {
         let constant = match argument {
             Argument::Immediate(number) => {
                 let bits = 8 * bytes.min(4);
                 let low = -(1i128 << (bits - 1));
-                // Instructions of eight bytes extend the sign of a constant of four bytes.
+                // An instruction with eight-byte operands sign-extends a four-byte constant.
                 let high = if bytes == 8 { -low } else { 1 << bits };
                 if !(low..high).contains(number) {
                     return self.refuse(format!("the constant {number} does not fit {bytes} bytes"));
@@ -57,7 +57,7 @@ impl Run<'_, '_, '_> {
         self.read_cell(cell, bytes)
     }
 
-    /// The low bytes of a register.
+    /// The value of the low `bytes` bytes of a register; an error if some of them are undefined.
     pub(super) fn read_cell(&mut self, cell: Cell, bytes: u64) -> Result<Content> {
         let name = self.name(cell);
         if let Some(output) = self.written

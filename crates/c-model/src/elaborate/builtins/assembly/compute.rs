@@ -15,10 +15,10 @@ use super::mnemonics::{Binary, Bit, Unary};
 use super::reader::{Argument, Instruction};
 use super::{Content, Run, integer, unqualified};
 
-/// A computation of a new value from an old one, and a second value where the operation has one.
+/// A computation of a new value from an old one; the fields are the remaining operands.
 #[derive(Clone, Debug)]
 enum Operation {
-    /// An addition, subtraction or operation on bits.
+    /// An addition, a subtraction, or a bitwise operation.
     Modify(Modify, Operand),
     /// `old + by + carry`.
     AddWithCarry(Operand, Operand),
@@ -29,7 +29,7 @@ enum Operation {
 }
 
 impl Elaborator<'_> {
-    /// The new value of an operation, of the type of the old value.
+    /// The result of an operation, in the type of the old value.
     fn operated_on(&mut self, ty: &Type, operation: Operation, old: Operand, span: Span) -> Result<Operand> {
         if let Operation::Modify(modify, by) = operation {
             return self.modified(ty, modify, old, by, span);
@@ -53,7 +53,7 @@ impl Elaborator<'_> {
 }
 
 impl Run<'_, '_, '_> {
-    /// Records a computation that sets all flags.
+    /// Records a computation as the one that sets all flags.
     pub(super) fn computed_by(
         &mut self,
         how: How,
@@ -65,8 +65,8 @@ impl Run<'_, '_, '_> {
         self.flags = Flags { carry: Carry::Computed, others: Some(Computed { how, a, b, result, bytes }) };
     }
 
-    /// Replaces the value of an object by that of an operation: in one atomic step if the instruction is locked, otherwise by a load and a store. For
-    /// a register, returns the new value without writing it. The result is the old and the new value.
+    /// Applies an operation to an object: in one atomic step if the instruction is locked, otherwise by a load and a store. For a register (`target`
+    /// is `None`), computes the new value without writing it. Returns the old and the new value.
     fn replaced(
         &mut self,
         target: Option<&Target>,
@@ -90,7 +90,7 @@ impl Run<'_, '_, '_> {
         if matches!(ty.kind, TypeKind::Pointer(_)) {
             match self.steps(&ty, &computed) {
                 Some(steps) => computed = steps,
-                // The bits of the pointer are changed as those of a number.
+                // For any other operation, the pointer is treated as a number.
                 None => {
                     ty = integer(bytes, false);
                     target.ty = ty.clone();
@@ -120,7 +120,8 @@ impl Run<'_, '_, '_> {
         Ok((Content { operand: old, ty: ty.clone() }, Content { operand: new, ty }))
     }
 
-    /// The operation on a pointer that adds or subtracts a constant number of bytes: the same in elements.
+    /// If an operation adds a constant number of bytes to a pointer or subtracts it, the same operation with the number in elements. `None` for other
+    /// operations, and if the number is not a multiple of the element size.
     fn steps(&self, ty: &Type, operation: &Operation) -> Option<Operation> {
         let (TypeKind::Pointer(to), Operation::Modify(modify @ (Modify::Add | Modify::Sub), by)) =
             (&ty.kind, operation)
@@ -149,7 +150,7 @@ impl Run<'_, '_, '_> {
             Ok(Operation::Modify(Modify::Add, run.converted(by.clone(), ty)?))
         })?;
         self.computed_by(How::Sum, old.clone(), by, Some(new.clone()), bytes);
-        // Where both are the same register, it gets the sum.
+        // The sum is written last: if both operands are the same register, the register holds the sum afterwards.
         self.write_register(from, old)?;
         match target {
             Some(_) => Ok(()),
@@ -205,7 +206,8 @@ impl Run<'_, '_, '_> {
             let a = self.converted_to(&old, bytes, false)?;
             let other = if binary == Binary::AddWithCarry { &new } else { &value };
             let b = self.converted_to(other, bytes, false)?;
-            // The carry of a sum: it is less than `a`, or equal to `a` if there was a carry before. The borrow: `a` is less than `b`, or equal to it.
+            // An addition carries if the sum is less than `a` or, with a carry in, at most `a`. A subtraction borrows if `a` is less than `b` or,
+            // with a borrow in, at most `b`.
             let (low, high) = if binary == Binary::AddWithCarry { (b, a) } else { (a, b) };
             let less = numbers::compare(Operator::Less, low.clone(), high.clone());
             let equal = numbers::compare(Operator::LessOrEqual, low, high);
@@ -286,7 +288,7 @@ impl Run<'_, '_, '_> {
         let result = Some(new.clone());
         match unary {
             Unary::Increment | Unary::Decrement => {
-                // These keep the carry.
+                // `inc` and `dec` do not change the carry flag.
                 let carry = match self.flags.carry {
                     Carry::Undefined => Carry::Undefined,
                     _ => Carry::Value(self.carry()?),
@@ -304,7 +306,7 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// `bt`, `bts`, `btr` and `btc`: the old bit becomes the carry.
+    /// `bt`, `bts`, `btr` and `btc`: the carry flag becomes the old value of the bit.
     pub(super) fn bit(
         &mut self,
         instruction: &Instruction,
@@ -374,8 +376,8 @@ impl Run<'_, '_, '_> {
         Ok(())
     }
 
-    /// The word of memory that contains a bit. A number in a register counts from the start of the object, also beyond its end; a constant is taken
-    /// modulo the size of the operand.
+    /// The word of memory that contains a bit. A bit number in a register counts from the start of the object, and may select a word before or after
+    /// the object's own. A constant bit number is taken modulo the number of bits of the operand.
     fn word_of_bit(
         &mut self,
         target: Target,
@@ -394,7 +396,8 @@ impl Run<'_, '_, '_> {
         {
             match &constraint.kind {
                 ConstraintKind::Immediate(_) => return Ok(target),
-                // The constraint decides only for constants of the object's first word whether they are in a register.
+                // For a constant in this range, the compiler may choose an immediate operand or a register. If the bit is not in the first word,
+                // these two select different bits.
                 ConstraintKind::Register(_, Some((low, high))) if *low < 0 || *high >= bits => {
                     return self.refuse(format!(
                         "the constraint `{constraint}` lets the compiler choose whether the bit is in the first word: use \"Ir\" or \"r\""
@@ -413,7 +416,7 @@ impl Run<'_, '_, '_> {
     }
 }
 
-/// The arithmetic of an integer type.
+/// The arithmetic of a type that is known to be an integer type.
 fn arithmetic(ty: &Type) -> Arithmetic {
     match ty.kind {
         TypeKind::Integer(arithmetic) => arithmetic,

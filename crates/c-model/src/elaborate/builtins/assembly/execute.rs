@@ -1,4 +1,4 @@
-//! Instructions, executed as loads, stores and read-modify-writes of core code.
+//! Executes instructions as loads, stores and read-modify-writes of core code.
 
 use fencewright_c::assembly::Machine;
 use fencewright_c::typed::tree::TypeKind;
@@ -13,7 +13,7 @@ use super::mnemonics::{Binary, Kind};
 use super::reader::{Argument, Instruction};
 use super::{Bound, Cell, Content, Run, integer, unqualified};
 
-/// The accumulator, which `cmpxchg` compares with its destination.
+/// The register `rax`, whose low bytes `cmpxchg` compares with its destination.
 const ACCUMULATOR: Cell = Cell::Machine(Machine(0));
 
 impl Run<'_, '_, '_> {
@@ -67,7 +67,7 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// Whether an argument is memory on the stack.
+    /// Whether an argument is memory addressed by the stack pointer.
     fn is_stack(&self, argument: &Argument) -> bool {
         matches!(argument, Argument::Address(_, base) if matches!(**base, Argument::Register(Machine::STACK, _)))
     }
@@ -83,7 +83,7 @@ impl Run<'_, '_, '_> {
         })
     }
 
-    /// Fails if both arguments are objects, which no instruction allows.
+    /// An error if both arguments are objects in memory, which no instruction allows.
     pub(super) fn one_object(&self, a: &Argument, b: &Argument) -> Result<()> {
         match self.is_object(a)? && self.is_object(b)? {
             true => self.refuse("both operands are in memory"),
@@ -91,7 +91,7 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// The value of a source: an object, a register or a constant.
+    /// The value of a source operand, which may be an object, a register or a constant.
     pub(super) fn source(&mut self, argument: &Argument, bytes: u64) -> Result<Content> {
         match self.object(argument, bytes)? {
             Some(target) => self.load(&target),
@@ -99,7 +99,7 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// The object that an argument denotes, which the instruction writes; `None` for a register.
+    /// The object that an instruction writes; `None` if its destination is a register.
     pub(super) fn destination(
         &mut self,
         argument: &Argument,
@@ -124,8 +124,8 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// The object, seen as a pointer if that is what the register holds: `*(uint64_t *)p` in `xchgq %0, %1` may be the place of a pointer, which then
-    /// does not become a number.
+    /// The object, accessed with a pointer type if the register operand holds a pointer: in `xchgq %0, %1`, the place `*(uint64_t *)p` may hold a
+    /// pointer, which thus stays a pointer.
     fn seen_like(&self, target: Target, register: &Argument) -> Result<Target> {
         let pointer = match register {
             Argument::Operand(number, _) => match self.operand(*number)? {
@@ -145,7 +145,7 @@ impl Run<'_, '_, '_> {
         })
     }
 
-    /// Writes a value to an object or register.
+    /// Writes a value to the object or register that an argument denotes.
     fn set(&mut self, argument: &Argument, content: Content, bytes: u64) -> Result<()> {
         match self.destination(argument, bytes, false)? {
             Some(target) => self.store(&target, content),
@@ -169,7 +169,7 @@ impl Run<'_, '_, '_> {
         self.one_object(from, to)?;
         let bytes = self.bytes(instruction, &instruction.arguments)?;
         let content = match from {
-            // Only a move to a register has a constant of eight bytes.
+            // Only a move to a register can have an eight-byte constant.
             Argument::Immediate(number) if bytes == 8 && !self.is_object(to)? => {
                 let ty = integer(8, false);
                 let number = if *number < 0 { number + (1 << 64) } else { *number };
@@ -192,7 +192,7 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// `movz` and `movs`.
+    /// `movz` and `movs`: moves with zero extension and with sign extension.
     fn extend(
         &mut self,
         instruction: &Instruction,
@@ -279,12 +279,13 @@ impl Run<'_, '_, '_> {
         };
         let old = Content { operand: old, ty };
         self.computed_by(How::Difference, expected, old.clone(), None, bytes);
-        // If the exchange succeeds, the accumulator holds the old value already, and keeps its upper half, which a failure clears.
+        // On success, the accumulator already holds the old value and keeps its upper half; on failure, the upper half is cleared. So the upper half
+        // is treated as undefined.
         self.write_cell(ACCUMULATOR, old)?;
         if let Some(filled) = self.cells.get_mut(&ACCUMULATOR) {
             filled.extended = false;
         }
-        // The destination may be the accumulator.
+        // The destination may be the accumulator itself.
         match replacement {
             Some(new) => self.write_register(to, new),
             None => Ok(()),

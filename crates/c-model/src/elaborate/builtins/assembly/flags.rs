@@ -1,8 +1,7 @@
 //! The flags of the processor, as data between the instructions of one statement.
 //!
-//! An instruction records what it has computed; a condition is computed from this record where an instruction or output asks for it, so flags that
-//! nobody looks at cost nothing. The flags at the start of a statement are undefined, and so are those that the manuals of the processors leave
-//! undefined.
+//! An instruction only records its computation. A condition is computed from this record where an instruction or an output needs it, so unused flags
+//! cost nothing. The flags at the start of a statement are undefined, and so are those that the processor manuals leave undefined.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::assembly::{Condition, Test};
@@ -14,7 +13,7 @@ use super::super::super::Result;
 use super::super::bits;
 use super::{Content, Run, integer};
 
-/// The flags after an instruction.
+/// How each flag follows from the instructions so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flags {
     pub carry: Carry,
@@ -27,19 +26,19 @@ pub(super) struct Flags {
 pub(super) enum Carry {
     #[default]
     Undefined,
-    /// A truth value.
+    /// The carry is this truth value.
     Value(Operand),
-    /// That of the computation in [`Flags::others`].
+    /// The carry follows from the computation in [`Flags::others`].
     Computed,
 }
 
-/// A computation: its operands, its result, and the size of these in bytes.
+/// A computation that sets flags: its operands and its result, all of the size `bytes`.
 #[derive(Clone, Debug)]
 pub(super) struct Computed {
     pub how: How,
     pub a: Content,
     pub b: Content,
-    /// `None` for a difference that only sets flags.
+    /// The result; `None` for `cmp`, which only sets flags.
     pub result: Option<Content>,
     pub bytes: u64,
 }
@@ -55,7 +54,7 @@ pub(super) enum How {
     SumAndCarry,
     /// `a - b - carry`.
     DifferenceAndBorrow,
-    /// Bit by bit.
+    /// A bitwise operation.
     Bits,
 }
 
@@ -125,7 +124,7 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// The computation that set the flags other than the carry.
+    /// The computation that set the flags other than the carry; an error if they are undefined.
     fn computed(&self) -> Result<Computed> {
         match &self.flags.others {
             Some(computed) => Ok(computed.clone()),
@@ -133,7 +132,7 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// The carry flag.
+    /// The value of the carry flag; an error if it is undefined.
     pub(super) fn carry(&mut self) -> Result<Operand> {
         let computed = match (&self.flags.carry, &self.flags.others) {
             (Carry::Value(carry), _) => return Ok(carry.clone()),
@@ -166,7 +165,7 @@ impl Run<'_, '_, '_> {
         Ok(Content { operand: numbers::wrapping(Operator::Subtract, arithmetic, a, b), ty })
     }
 
-    /// Whether the result is zero; for a difference, whether the operands are equal.
+    /// Whether the result is zero. For a difference, compares the operands instead.
     fn zero(&mut self, computed: &Computed) -> Result<Operand> {
         if computed.how != How::Difference {
             let result = self.result(computed)?;
@@ -183,14 +182,14 @@ impl Run<'_, '_, '_> {
         self.elaborator.same(&ty, a, b, self.span)
     }
 
-    /// The comparison of the operands of a difference.
+    /// Compares the operands of a difference.
     fn compared(&mut self, op: Operator, computed: &Computed, signed: bool) -> Result<Operand> {
         let a = self.converted_to(&computed.a, computed.bytes, signed)?;
         let b = self.converted_to(&computed.b, computed.bytes, signed)?;
         Ok(numbers::compare(op, a, b))
     }
 
-    /// Whether the result as a mathematical integer is negative: the sign differs from the overflow.
+    /// The condition `l`: the sign flag differs from the overflow flag, that is, the exact signed result is negative.
     fn less(&mut self, computed: &Computed) -> Result<Operand> {
         match computed.how {
             How::Difference => self.compared(Operator::Less, computed, true),
@@ -207,7 +206,7 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// Signed overflow: the sign of the result is not that of the mathematical result.
+    /// The overflow flag: the exact signed result does not fit into the operand size.
     fn overflow(&mut self, computed: &Computed) -> Result<Operand> {
         let differ = match computed.how {
             How::Bits => return Ok(Operand::number(0)),
@@ -234,7 +233,7 @@ impl Run<'_, '_, '_> {
         numbers::binary(self.elaborator, Operator::Or, Arithmetic::INT, a, b)
     }
 
-    /// A value as an integer of a size.
+    /// A value converted to an integer type of this size and signedness.
     pub(super) fn converted_to(&mut self, content: &Content, bytes: u64, signed: bool) -> Result<Operand> {
         self.converted(content.clone(), &integer(bytes, signed))
     }

@@ -1,4 +1,4 @@
-//! Mnemonics of instructions: their operations, and the sizes in their suffixes.
+//! Mnemonics of instructions: the operations that they denote, and the operand sizes in their suffixes.
 
 use fencewright_c::assembly::Condition;
 
@@ -8,16 +8,16 @@ use super::super::fences::Fence;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Fence(Fence),
-    /// `prefetch`: an operand, but no effect.
+    /// `prefetch`: takes an operand, but has no effect.
     Prefetch,
     Move,
-    /// `movz` and `movs`: whether the source is signed, and its size in bytes.
+    /// `movz` and `movs`: whether the source is sign-extended, and its size in bytes.
     Extend(bool, u64),
     Exchange,
     ExchangeAdd,
     CompareExchange,
     Binary(Binary),
-    /// `cmp` and `test`: the operation whose flags they set.
+    /// `cmp` and `test`: set the flags of this operation, without writing its result.
     Compare(Binary),
     Unary(Unary),
     Bit(Bit),
@@ -46,7 +46,7 @@ pub(super) enum Unary {
     Not,
 }
 
-/// An operation on one bit, which moves its old value to the carry.
+/// An operation on one bit of its operand; the old value of the bit becomes the carry flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bit {
     Test,
@@ -55,7 +55,7 @@ pub(super) enum Bit {
     Complement,
 }
 
-/// The operation of a mnemonic, and the size in its suffix.
+/// The operation that a mnemonic denotes, and the operand size in bytes if the mnemonic has a suffix for it.
 pub(super) fn mnemonic(name: &str) -> Option<(Kind, Option<u64>)> {
     if let Some(kind) = whole_name(name) {
         return Some((kind, None));
@@ -90,7 +90,7 @@ pub(super) fn mnemonic(name: &str) -> Option<(Kind, Option<u64>)> {
     exists.then_some((Kind::Extend(signed, from), Some(size)))
 }
 
-/// The size in bytes that a letter after a mnemonic denotes.
+/// The operand size in bytes that a suffix denotes.
 fn size_of(letter: u8) -> Option<u64> {
     Some(match letter {
         b'b' => 1,
@@ -101,7 +101,7 @@ fn size_of(letter: u8) -> Option<u64> {
     })
 }
 
-/// Mnemonics without a size.
+/// The operation of a mnemonic that has no size suffix.
 fn whole_name(name: &str) -> Option<Kind> {
     Some(Kind::Fence(match name {
         "nop" | "pause" | "lfence" | "isync" | "yield" | "isb" => Fence::Nothing,
@@ -114,7 +114,7 @@ fn whole_name(name: &str) -> Option<Kind> {
     }))
 }
 
-/// The fence of `dmb` and `dsb` with an option.
+/// The fence that `dmb` and `dsb` of ARM are with this option.
 pub(super) fn barrier(option: &str) -> Fence {
     match option {
         "ishld" | "ld" | "nshld" | "oshld" => Fence::Nothing,
@@ -123,7 +123,7 @@ pub(super) fn barrier(option: &str) -> Fence {
     }
 }
 
-/// Mnemonics that may be followed by a size.
+/// The operation of a mnemonic that may be followed by a size suffix.
 fn stem(name: &str) -> Option<Kind> {
     Some(match name {
         "mov" | "movabs" => Kind::Move,

@@ -1,23 +1,23 @@
 //! Inline assembly: GNU `asm` statements with instructions of x86-64, as lock-free code uses them, and the fences of other processors.
 //!
 //! [`reader`] parses the template, [`bind`] binds the operands of the statement, [`execute`] and [`compute`] execute the instructions, and [`flags`]
-//! are what they leave behind for the instructions after them.
+//! records what later instructions can learn from the flags.
 //!
 //! ## Operands
-//! - An object in memory (`m`) is accessed where an instruction accesses it, with the size of the instruction, which must be the size of the object.
-//!   It may be read and written whatever its direction says, because `"=m"` for an object that is also read is common; but an input in memory is
-//!   written only if the statement clobbers `memory`, because otherwise compilers assume that the object keeps its value.
+//! - An object in memory (`m`) is accessed where an instruction accesses it. The size of the access must be the size of the object. Whatever the
+//!   constraint says, the object may be read and written, because `"=m"` for an object that is also read is common. However, an input in memory may
+//!   be written only if the statement clobbers `memory`, because otherwise compilers assume that the object keeps its value.
 //! - Any other operand is in a register ([`Cell`]). Inputs, and outputs with `+`, are read before the first instruction; outputs are written after
-//!   the last one. An output that no instruction has written completely is an error, and so is an instruction that reads undefined bytes.
+//!   the last one. It is an error if an output has not been written completely, and if an instruction reads undefined bytes.
 //! - A register may be written if it is an output, or if the statement clobbers it. An output without `&` may share its register with an input, or
-//!   with the address of an object, so it is an error to use these after such an output was written.
+//!   with the address of an object, so it is an error to use inputs and objects after such an output has been written.
 //!
 //! ## Events
 //! A locked instruction, and `xchg` with memory, is one atomic read-modify-write, like those of `<stdatomic.h>`. Any other instruction that reads and
-//! writes memory is a load and a store: two events. `cmpxchg` without `lock` always stores, as on hardware.
+//! writes memory is two events, a load and a store. `cmpxchg` without `lock` always stores, as hardware does.
 //!
-//! An address in a register (`(%0)`) may be used without `memory` among the clobbers. Compilers do not know of such an access, and may move other
-//! accesses across the statement, so there is a warning.
+//! A statement may access memory through an address in a register (`(%0)`) without clobbering `memory`. Compilers do not know of such an access and
+//! may move other accesses across the statement, so a warning is given.
 
 mod bind;
 mod cells;
@@ -42,69 +42,70 @@ use super::super::{Elaborator, Result};
 use flags::Flags;
 use reader::{Argument, Instruction};
 
-/// The advice for unsupported assembly.
+/// The advice in errors about unsupported assembly.
 const INSTEAD: &str = "use `atomic_thread_fence`, `__sync_synchronize` or an operation of <stdatomic.h>";
 
-/// A value of C, as the contents of a register or object.
+/// A value in a register or object, with its C type.
 #[derive(Clone, Debug)]
 struct Content {
     operand: Operand,
     ty: Type,
 }
 
-/// A register of the statement: one of the processor, or that of an operand for which the compiler selects a register.
+/// A register: a certain one of the processor, or the one that the compiler selects for an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Cell {
     Machine(Machine),
-    /// The register of this operand, and of the inputs that share it.
+    /// The register that the compiler selects for the operand with this number, and for the inputs tied to it.
     Operand(usize),
 }
 
 /// The contents of a register.
 #[derive(Clone, Debug)]
 struct Filled {
-    /// The low bytes, as many as the type has.
+    /// The value of the low bytes; the size of its type is their number.
     content: Content,
-    /// Whether the bytes above are zero. Otherwise they are undefined.
+    /// Whether the remaining upper bytes are zero; otherwise they are undefined.
     extended: bool,
 }
 
 /// The storage of an operand of the statement.
 #[derive(Clone, Debug)]
 enum Bound {
-    /// An object.
+    /// An object in memory.
     Object(Target),
-    /// An object whose type is only known where it is accessed, because its type in C is a structure that stands for any object.
+    /// An object in memory, by its address. Its type is known only where it is accessed, because the operand has a structure type that stands for any
+    /// object.
     Pointed(Operand),
-    /// A register, and the type of the operand, which selects the name of the register.
+    /// A register, with the type of the operand; the size of this type selects the name of the register (`eax` or `rax`).
     Cell(Cell, Type),
     /// A constant.
     Constant(Operand),
-    /// An output that gets a condition.
+    /// An output that gets the value of a condition code.
     Condition,
 }
 
-/// The execution of one statement.
+/// The state of executing one `asm` statement.
 struct Run<'e, 'u, 'a> {
     elaborator: &'e mut Elaborator<'u>,
     assembly: &'a Assembly,
     span: Span,
-    /// The storage of the operands, by number.
+    /// The storage of each operand, by its number: outputs first, then inputs.
     bound: Vec<Bound>,
-    /// The places of the outputs in registers, and of conditions.
+    /// For each output in a register and each condition, the place of the C program that is written at the end.
     places: Vec<Option<Target>>,
     cells: BTreeMap<Cell, Filled>,
     /// The registers that the statement may write.
     writable: Vec<Cell>,
     flags: Flags,
-    /// The first output without `&` that was written: inputs may have been lost since.
+    /// The first output without `&` that has been written. Inputs may share its register, so they may have been overwritten since.
     written: Option<Cell>,
-    /// The text of the current instruction.
+    /// The text of the current instruction, for messages.
     now: String,
 }
 
 impl Elaborator<'_> {
-    /// An `asm` statement.
+    /// Executes an `asm` statement.
     pub(in super::super) fn assembly(&mut self, assembly: &Assembly, span: Span) -> Result<()> {
         if assembly.jumps {
             let help = "write the branch in C, with a condition such as `\"=@ccz\"` as an output";
@@ -142,7 +143,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// A text of the program, on one line and not too long.
+/// A text of the program for messages: on one line, and shortened if it is long.
 fn shown(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(80) {
@@ -151,7 +152,7 @@ fn shown(text: &str) -> String {
     }
 }
 
-/// The integer type of a size in bytes.
+/// The integer type with a size in bytes.
 fn integer(bytes: u64, signed: bool) -> Type {
     let rank = match bytes {
         1 => Rank::Char,
@@ -179,7 +180,7 @@ impl Run<'_, '_, '_> {
         self.assembly.clobbers.iter().any(|clobber| clobber == "memory")
     }
 
-    /// The object that an argument denotes, for an access of some bytes; `None` for a register or constant.
+    /// The object in memory that an argument denotes, for an access of `bytes` bytes; `None` for a register or constant.
     fn object(&mut self, argument: &Argument, bytes: u64) -> Result<Option<Target>> {
         let (target, lost) = match argument {
             Argument::Operand(number, _) => match self.operand(*number)? {
@@ -218,12 +219,12 @@ impl Run<'_, '_, '_> {
         Ok(Some(target.accessed(Access::Volatile)))
     }
 
-    /// Whether an object of a type is a number or pointer of a size.
+    /// Whether a type is an integer or pointer type of this size in bytes.
     fn holds(&self, ty: &Type, bytes: u64) -> bool {
         matches!(ty.kind, TypeKind::Integer(_) | TypeKind::Pointer(_)) && self.elaborator.size(ty) == bytes
     }
 
-    /// The number of a size at an offset from where a pointer points to.
+    /// The place of an integer of `bytes` bytes at an offset in bytes from a pointer.
     fn pointed(&mut self, pointer: &Operand, offset: i64, bytes: u64) -> Result<Target> {
         let ty = integer(bytes, false);
         let size = bytes as i64;
@@ -237,7 +238,7 @@ impl Run<'_, '_, '_> {
         self.elaborator.pointed(&moved, &ty, self.span)
     }
 
-    /// An operand of the statement.
+    /// The storage of the operand with this number; an error for a condition, or if there is no such operand.
     fn operand(&self, number: usize) -> Result<Bound> {
         match self.bound.get(number) {
             Some(Bound::Condition) => self.refuse(format!("`%{number}` is a condition, not an operand")),
@@ -246,7 +247,7 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// A value, converted to another type of the same size, or between integers of any size.
+    /// A value converted to another type of the same size; the sizes may differ if both types are integer types.
     fn converted(&mut self, content: Content, to: &Type) -> Result<Operand> {
         match content.ty.kind == to.kind {
             true => Ok(content.operand),
@@ -254,11 +255,11 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// Writes the outputs in registers, and the conditions.
+    /// Writes the values of outputs in registers and of conditions to their places.
     fn finish(&mut self) -> Result<()> {
         let assembly = self.assembly;
         let mut values = Vec::new();
-        // The inputs are no longer needed.
+        // No instruction follows, so inputs may be overwritten.
         self.written = None;
         for (number, (constraint, place)) in assembly.outputs.iter().enumerate() {
             let content = match (&self.bound[number], &constraint.kind) {
@@ -283,7 +284,7 @@ impl Run<'_, '_, '_> {
         Ok(())
     }
 
-    /// The value of an object, which later writes to the object do not change.
+    /// The current value of an object. Later writes to the object do not change the returned value.
     fn load(&mut self, target: &Target) -> Result<Content> {
         let operand = self.elaborator.read(target, self.span)?;
         let operand = match target.spot {
@@ -293,7 +294,7 @@ impl Run<'_, '_, '_> {
         Ok(Content { operand, ty: unqualified(&target.ty) })
     }
 
-    /// The instruction's operand size in bytes: that of its suffix, or of its registers, which must agree.
+    /// The operand size of an instruction in bytes, given by its suffix or by its registers, which must agree.
     fn bytes(&self, instruction: &Instruction, arguments: &[Argument]) -> Result<u64> {
         let mut size = instruction.size;
         for argument in arguments {

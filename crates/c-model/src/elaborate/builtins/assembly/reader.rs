@@ -1,4 +1,4 @@
-//! A reader of assembly templates in AT&T syntax: from text to instructions with their operands.
+//! Parses assembly templates in AT&T syntax to instructions with their arguments.
 //!
 //! ```text
 //! template    = [ statement ] { ( ";" | newline ) [ statement ] }      comments: `#` to the end of the line, and `/* */`
@@ -11,8 +11,8 @@
 //! constant    = [ "-" ] ( decimal | "0x" hexadecimal | "0" octal )
 //! ```
 //!
-//! Mnemonics may end in the size of their operands (`b`, `w`, `l`, `q`). Words are only arguments of the fences of other processors (`dmb ish`). Which
-//! sizes and operands an instruction may have is checked where it is executed.
+//! Mnemonics may end in the size of their operands (`b`, `w`, `l`, `q`). Only fences of other processors have words as arguments (`dmb ish`). Whether
+//! an instruction allows the given sizes and arguments is checked when it is executed.
 
 use fencewright_c::assembly::Machine;
 
@@ -21,19 +21,19 @@ use super::mnemonics::{Bit, Kind, barrier, mnemonic};
 /// Maximum length of a template in bytes.
 const LONGEST: usize = 10_000;
 
-/// An instruction.
+/// A parsed instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Instruction {
     pub kind: Kind,
-    /// The size of the operands in bytes, if the mnemonic ends in it.
+    /// The size of the operands in bytes, if the mnemonic has a suffix for it.
     pub size: Option<u64>,
     pub locked: bool,
     pub arguments: Vec<Argument>,
-    /// The text, for messages.
+    /// The instruction as written, for messages.
     pub text: String,
 }
 
-/// An error in a template: the instruction, and what is wrong with it.
+/// An error in a template: the text of the instruction, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Bad {
     pub text: String,
@@ -43,17 +43,17 @@ pub(super) struct Bad {
 /// An argument of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Argument {
-    /// An operand of the statement, and the size that its modifier selects.
+    /// An operand of the `asm` statement, and the size in bytes that its modifier selects (`%k0`: 4).
     Operand(usize, Option<u64>),
-    /// A register by its name, which denotes so many bytes.
+    /// A register, and the number of low bytes that its name denotes.
     Register(Machine, u64),
     Immediate(i128),
-    /// The memory at an offset from the address in a register or operand.
+    /// Memory at a constant offset in bytes from the address in a register or operand.
     Address(i64, Box<Argument>),
     Word(String),
 }
 
-/// The instructions of a template.
+/// Parses a template to its instructions.
 pub(super) fn instructions(text: &str) -> Result<Vec<Instruction>, Bad> {
     if text.len() > LONGEST {
         return Err(bad(&text[..text.len().min(40)], format!("the text has more than {LONGEST} bytes")));
@@ -126,7 +126,7 @@ fn without_comments(text: &str) -> Result<String, Bad> {
     Ok(plain.to_ascii_lowercase())
 }
 
-/// A statement without the numeric labels before it. No jump leads to them, because jumps are not supported.
+/// The statement without numeric labels, which have no effect because jumps are not supported.
 fn without_labels(statement: &str) -> &str {
     let mut rest = statement;
     while let Some((label, after)) = rest.split_once(':') {
@@ -198,7 +198,7 @@ fn instruction(name: &str, rest: &str, text: &str, prefixes: (bool, bool)) -> Re
     Ok(Instruction { kind, size, locked, arguments, text: text.to_string() })
 }
 
-/// The end of the first argument: the comma that is outside of parentheses, or the end of the text.
+/// The end of the first argument: the first comma outside of parentheses, or the end of the text.
 fn end_of_argument(text: &str) -> usize {
     let mut depth = 0usize;
     for (at, character) in text.char_indices() {
@@ -258,7 +258,7 @@ fn argument(text: &str) -> Result<Argument, String> {
     }
 }
 
-/// A constant of 64 bits.
+/// A constant that fits into 64 bits.
 fn constant(text: &str) -> Option<i128> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -269,7 +269,7 @@ fn constant(text: &str) -> Option<i128> {
         None if digits.len() > 1 && digits.starts_with('0') => (8, &digits[1..]),
         None => (10, digits),
     };
-    // `from_str_radix` accepts a sign.
+    // The sign was read above, but `from_str_radix` would accept another one.
     let value = u64::from_str_radix(digits, radix).ok().filter(|_| !digits.starts_with('+'))?;
     let value = if negative { -i128::from(value) } else { value.into() };
     (value >= i64::MIN.into()).then_some(value)
@@ -282,7 +282,7 @@ mod tests {
     use super::*;
     use fencewright_c::assembly::Condition;
 
-    /// The fences in a text, `None` for other instructions; the error if the text cannot be read.
+    /// For each instruction of a text, the fence that it is, or `None`; an error if the text cannot be parsed.
     fn fences(text: &str) -> Result<Vec<Option<Fence>>, String> {
         let fence = |instruction: Instruction| match instruction.kind {
             Kind::Fence(fence) => Some(fence),
@@ -313,7 +313,7 @@ mod tests {
         }
     }
 
-    /// The only instruction of a text, and the arguments as they are printed for debugging.
+    /// The single instruction of a text, with its arguments in a readable form.
     fn one(text: &str) -> (Kind, Option<u64>, bool, String) {
         let found = instructions(text).unwrap_or_else(|bad| panic!("{text}: {}", bad.reason));
         assert_eq!(found.len(), 1, "{text}");

@@ -12,7 +12,7 @@ use super::super::{BuiltinCall, int, unconverted};
 use super::{ARRIVED, COUNT, INVALID, LEAVING, SERIAL};
 
 impl Elaborator<'_> {
-    /// The members of a barrier.
+    /// The places of the members of a barrier, in the order of their indices.
     pub(super) fn barrier(&mut self, call: BuiltinCall) -> Result<[Target; 4]> {
         let pointer = self.argument(call, 0)?;
         let barrier = self.pointed_by(unconverted(pointer))?;
@@ -28,7 +28,7 @@ impl Elaborator<'_> {
         let count = self.argument_value(call, 2)?;
         let count = numbers::convert(Arithmetic::INT, count);
         let barrier = self.barrier(call)?;
-        // The members of a barrier in uninitialised memory say nothing about waiting threads, so they are not checked.
+        // In uninitialised memory, the members say nothing about waiting threads, so they are not checked.
         if self.starts_defined(&barrier[ARRIVED as usize]) {
             for member in [ARRIVED, LEAVING] {
                 let waiting = self.read(&barrier[member as usize], span)?;
@@ -44,8 +44,8 @@ impl Elaborator<'_> {
         Ok(numbers::choose(some, Operand::number(0), Operand::number(INVALID)))
     }
 
-    /// Destroys a barrier after all threads have left it, with loads and a store. A thread that has returned from the barrier may destroy it while
-    /// other threads are about to return.
+    /// Destroys a barrier with loads and one store. A thread that has returned from the barrier may destroy it while other threads are still about to
+    /// return, so it waits until all threads have left.
     pub(super) fn destroy_barrier(&mut self, call: BuiltinCall) -> Result<()> {
         let span = call.span;
         let [count, arrived, leaving, _] = self.barrier(call)?;
@@ -59,7 +59,7 @@ impl Elaborator<'_> {
         })
     }
 
-    /// Waits until all threads have left a barrier, in a separate step if other threads are still running.
+    /// Waits until all threads have left a barrier. This is a step of its own if other threads are still running.
     pub(super) fn until_left(&mut self, leaving: Target, span: Span) -> Result<()> {
         match leaving.spot {
             Spot::Memory(place) if !self.is_alone() => {
@@ -80,8 +80,8 @@ impl Elaborator<'_> {
         self.require(some, "a barrier is used that is not initialised, or was destroyed", span);
     }
 
-    /// Waits until as many threads have arrived as the barrier counts. For one of these threads, chosen nondeterministically, the result is
-    /// different.
+    /// Waits until the required number of threads has arrived. One of them, chosen nondeterministically, returns `PTHREAD_BARRIER_SERIAL_THREAD`, the
+    /// others 0.
     pub(super) fn barrier_wait(&mut self, call: BuiltinCall) -> Result<Operand> {
         let (span, ty) = (call.span, int());
         let [count, arrived, leaving, serial] = self.barrier(call)?;
@@ -120,7 +120,7 @@ impl Elaborator<'_> {
         Ok(numbers::choose(takes, Operand::number(-1), Operand::number(0)))
     }
 
-    /// Decrements the number of threads that have to leave a barrier. Returns the number before.
+    /// Decrements the number of threads that still have to leave a barrier. Returns the number before.
     pub(super) fn leave_barrier(&mut self, leaving: &Target, span: Span) -> Result<Operand> {
         let left = self.read(leaving, span)?;
         let some =
