@@ -27,7 +27,7 @@ fn several_files_are_one_program() {
     assert!(outcome.stdout.contains("queue.c:9"), "{outcome:?}");
     for command in ["run", "robust"] {
         let outcome = run([command, &main, "--as-one", &queue]);
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        assert_eq!(outcome.status, 0, "{outcome:?}");
     }
     let outcome = run(["convert", &main, "--as-one", &queue, "--to", "fw"]);
     assert!(outcome.stdout.contains("thread worker"), "{outcome:?}");
@@ -40,7 +40,7 @@ fn fences_go_into_the_file_that_needs_them() {
     let files = files();
     let (queue, main) = (files.text("queue.c"), files.text("main.c"));
     let outcome = run(["fences", &main, "--as-one", &queue, "--model", "pso", "--write"]);
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert_eq!(outcome.status, 0, "{outcome:?}");
     assert!(files.read("queue.c").contains("atomic_thread_fence"), "{}", files.read("queue.c"));
     assert_eq!(files.read("main.c").as_bytes(), MAIN);
     let outcome = run(["check", &main, "--as-one", &queue, "--model", "pso", "--property", "assertions"]);
@@ -66,7 +66,7 @@ fn the_build_system_says_how_files_are_compiled() {
     for wrong in ["", "{", "[]", "{}", "[1, {\"file\": 3}, {\"file\": \"a.c\"}]", &"[".repeat(100_000)] {
         files.write("build/compile_commands.json", wrong.as_bytes());
         let outcome = run(["check", &program, "-p", &build]);
-        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+        assert_eq!(outcome.status, 2, "{outcome:?}");
         assert!(
             outcome.stderr.contains("-p: ") && outcome.stderr.contains("compile_commands.json"),
             "{outcome:?}"

@@ -474,3 +474,32 @@ fn values_against_gcc() {
         check(&text("!="), &["assertions"]);
     }
 }
+
+/// A structure is found from a pointer to a member of it that passed through `void *` and a function, also if that is the first member.
+#[test]
+fn containers_of_members_behind_void_pointers() {
+    for (members, value) in
+        [("struct link link; int state;", "{ {0}, 1 }"), ("int state; struct link link;", "{ 1, {0} }")]
+    {
+        let text = format!(
+            "struct link {{ struct link *next; }}; struct record {{ {members} }} one = {value}, two = {value}; struct link *head;
+             struct record *record(struct link *p) {{ return (struct record *)(void *)((char *)p - offsetof(struct record, link)); }}
+             void *thread(void *u) {{ struct link *p = __atomic_load_n(&head, 5); if (p) assert(record(p)->state == 1 && record(p->next)->state == 1); return 0; }}
+             int main(void) {{ pthread_t t; pthread_create(&t, 0, thread, 0); one.link.next = &two.link; two.link.next = &one.link;
+             __atomic_store_n(&head, &one.link, 5); pthread_join(t, 0); return 0; }}"
+        );
+        crate::verdicts::assertions(&format!("#include <stddef.h>\n{text}"), "sss");
+        crate::verdicts::memory(&format!("#include <stddef.h>\n{text}"), "sss");
+    }
+}
+
+/// Compilers let a constant initial value wrap around, after a warning.
+#[test]
+fn initial_values_that_overflow() {
+    let text = "#include <limits.h>\nint n = INT_MAX + 1; long m = LONG_MIN - 1; static unsigned u = 3 * 2000000000; int main(void) { assert(n == INT_MIN && m == LONG_MAX && u == 1705032704); return 0; }";
+    crate::verdicts::assertions(text, "sss");
+    crate::verdicts::assertions(
+        "#include <limits.h>\nint main(void) { int n = INT_MAX + 1; assert(n); return 0; }",
+        "uuu",
+    );
+}

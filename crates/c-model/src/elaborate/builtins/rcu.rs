@@ -101,7 +101,7 @@ impl Mark {
     }
 
     /// The mark with these periods as seen.
-    fn new(seen: Value, armed: Value) -> Value {
+    fn made_of(seen: Value, armed: Value) -> Value {
         Value::binary(BinaryOp::Add, Value::binary(BinaryOp::Mul, seen, Value::Number(2)), armed)
     }
 
@@ -118,7 +118,7 @@ impl Mark {
     /// The mark after a grace period has looked at it: a reader that is outside of sections has seen these periods, and is armed if `guess` is 1.
     fn looked_at(&self, periods: Value, guess: Value) -> Value {
         let away = Value::binary(BinaryOp::Or, self.is_absent(), self.is_armed());
-        Value::If(Box::new(away), Box::new(self.0.clone()), Box::new(Mark::new(periods, guess)))
+        Value::If(Box::new(away), Box::new(self.0.clone()), Box::new(Mark::made_of(periods, guess)))
     }
 }
 
@@ -190,7 +190,7 @@ impl Elaborator<'_> {
         }
         let step = self.statements_of(|this| {
             let (guess, periods) = (this.guessed(span), this.load_periods(span));
-            this.store_own(mark, Mark::new(periods, guess), span);
+            this.store_own(mark, Mark::made_of(periods, guess), span);
         });
         self.emit(StmtKind::Atomic(step), span);
     }
@@ -247,7 +247,7 @@ impl Elaborator<'_> {
             let now = self.statements_of(|this| {
                 let (periods, guess) = (this.load_periods(span), this.guessed(span));
                 this.emit(StmtKind::StoreFence, span);
-                this.store_own(mark, Mark::new(periods, guess), span);
+                this.store_own(mark, Mark::made_of(periods, guess), span);
             });
             self.emit(StmtKind::Choose(vec![now, Vec::new()]), span);
         }
