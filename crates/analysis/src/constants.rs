@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use fencewright_program::{Expr, Op, Program};
 
-/// The constants in the operations and properties of a program.
+/// The constants in the properties of a program, and in the expressions that it assigns, assumes, asserts or stores; not those in indices and ranges.
 pub fn constants(program: &Program) -> BTreeSet<i64> {
     let mut found = BTreeSet::new();
     for op in program.threads.iter().flat_map(|t| &t.edges).flat_map(|edge| edge.action.ops()) {

@@ -1,4 +1,4 @@
-//! Partition of the locations of a thread into classes that no property distinguishes.
+//! Partition of the locations of a thread into classes. No property distinguishes two locations of the same class.
 
 use std::collections::HashMap;
 

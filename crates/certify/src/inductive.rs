@@ -99,8 +99,8 @@ pub fn check(
     checker.all(properties)
 }
 
-/// With congruences among the known constraints: maximum number of differences of a cube that may be left to the refuter when the cube is tried
-/// alone.
+/// Maximum number of differences of a cube that may be left to the refuter when the cube is tried alone and a congruence is known. Without known
+/// congruences, none may be left.
 const MOST_HIDDEN: usize = 4;
 
 /// Maximum number of cubes that are first tried one by one. If none of them is entailed, the cubes without summary cells are tried together.
@@ -266,7 +266,8 @@ impl<'a> Checker<'a> {
         Linear { terms, constant: linear.constant }
     }
 
-    /// The result of a check whether a step stays within the invariant.
+    /// `Ok` if a step or condition is covered; the rejection `wrong` if there is a counterexample; otherwise `STOPPED` or a reason why it is
+    /// undecided.
     fn judged(
         &self,
         covered: Covered,

@@ -12,8 +12,8 @@ pub(crate) fn workers(items: usize, few: usize) -> usize {
 }
 
 /// Checks the items 0 to `items` - 1 in chunks. Each worker has its own state, made by `start`. `check` returns the number of steps it checked, or a
-/// rejection and the item that it is about. The result is the sum of the steps, or the rejection of the first item for which one was found; a mistake
-/// takes precedence over an undecided item.
+/// rejection and the item that it is about. The result is the sum of the steps, or one of the rejections that were found: the first mistake, or if
+/// there is none, the first undecided item.
 pub(crate) fn all<W>(
     items: usize,
     chunk: usize,

@@ -29,7 +29,8 @@ pub fn for_each_call<'a>(block: &'a Block, visit: &mut impl FnMut(&'a str)) {
     for_each_statement(block, &mut |kind| expressions_of(kind, &mut |e| calls_in(e, visit)));
 }
 
-/// Visits all expressions in the constants, threads and procedures of a file, in preorder.
+/// Visits the expressions in the constants, threads and procedures of a file, in preorder. Those in ranges and in declarations of variables, and the
+/// parts of formulas, are left out.
 pub fn for_each_expression<'a>(file: &'a File, visit: &mut impl FnMut(&'a Expr)) {
     for item in &file.items {
         match item {
@@ -57,7 +58,7 @@ pub fn has_call_or_access(e: &Expr, is_shared: &impl Fn(&Name) -> bool) -> bool 
     found
 }
 
-/// Visits the expressions of a statement, but not those of nested statements.
+/// Visits the expressions of a statement, but not those of nested statements, ranges and declarations of variables.
 fn expressions_of<'a>(kind: &'a StatementKind, visit: &mut impl FnMut(&'a Expr)) {
     match kind {
         StatementKind::Assign(place, value) => {
@@ -87,7 +88,7 @@ fn calls_in<'a>(e: &'a Expr, visit: &mut impl FnMut(&'a str)) {
     });
 }
 
-/// Visits an expression and its subexpressions, in preorder.
+/// Visits an expression and its subexpressions, in preorder. The parts of an expression that only formulas may contain are left out.
 fn for_each_part<'a>(e: &'a Expr, visit: &mut impl FnMut(&'a Expr)) {
     visit(e);
     let mut index = |place: &'a Place| place.index.iter().for_each(|index| for_each_part(index, visit));

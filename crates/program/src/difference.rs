@@ -16,7 +16,7 @@ enum Difference {
     Removed(u32, u32),
     /// A buffer gains an entry at a position: thread, position, entry.
     Inserted(u32, u32, Buffered),
-    /// The holder of the global lock changes.
+    /// The holder of the global lock changes to this thread; `None` if the lock becomes free.
     Lock(Option<ThreadId>),
 }
 

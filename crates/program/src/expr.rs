@@ -136,7 +136,8 @@ impl UnaryOp {
         }
     }
 
-    /// The low 64 bits of the result, given the low 64 bits of the operand. Not for `Not`, which depends on all bits.
+    /// The low 64 bits of the result, given the low 64 bits of the operand. Meaningless for the operator `Not`, whose result depends on all bits of
+    /// the operand.
     pub fn apply_low(self, low: i64) -> Result<i64, EvalError> {
         match self {
             UnaryOp::Neg => Ok(low.wrapping_neg()),
@@ -340,7 +341,8 @@ impl<L> Expr<L> {
         }
     }
 
-    /// The value of an expression without leaves; `None` if there are leaves or the evaluation fails.
+    /// The value of an expression that does not depend on leaves; `None` if it depends on one or the evaluation fails. The unselected branch of an
+    /// `If` is not evaluated, but both sides of `And` and `Or` are.
     pub fn constant(&self) -> Option<i64> {
         match self {
             Expr::Const(value) => Some(*value),

@@ -17,8 +17,8 @@
 //! | `sfence` | | PSO: a barrier is appended, unless the buffer is empty |
 //! | `lock` | own buffer empty, lock free | takes it (Lock) |
 //! | `unlock` | own buffer empty, lock held by the thread | frees it (Unlock) |
-//! | atomic step | may access, own buffer empty, all its operations can run | all of them at once, on memory |
-//! | snapshot | may access, all its operations can run | all of them at once; loads see the own buffer first |
+//! | `atomic` step | may access, own buffer empty, all its operations can run | all of them at once, on memory |
+//! | `snapshot` step | may access, all its operations can run | all of them at once; loads see the own buffer first |
 //!
 //! Differences from the papers: a load takes the *newest* own entry (Semantics 2 prints the oldest); an atomic step needs an empty buffer
 //! (BEGIN/END-ATOMIC as printed do not drain). A faulting action (failed assertion, index or value out of range, division by zero) takes its thread
@@ -446,7 +446,8 @@ impl<'p> Reference<'p> {
         }
     }
 
-    /// All events that could be steps from `state`, enabled or not. For a `*` with too many values ([`MOST_CHOICES`]) only the `samples` are tried.
+    /// All events that could be steps from `state`, enabled or not. If the `*`s of an edge have more than [`MOST_CHOICES`] combinations of values,
+    /// only the `samples` are tried for each of them.
     pub fn candidates(&self, state: &State, samples: &[i64]) -> Vec<Event> {
         let mut events = Vec::new();
         for (thread, code) in self.program.threads() {

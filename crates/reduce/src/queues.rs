@@ -442,7 +442,7 @@ pub(crate) fn targeted(program: &Program, address: &Address, cell: u32) -> Optio
     }
 }
 
-/// For an open array, the condition that the index lies inside the window; `None` if it always does.
+/// For an open array, the condition that the index lies inside the window, the modelled part of the array. `None` if it always does.
 fn window(program: &Program, address: &Address) -> Option<Value> {
     let variable = &program.variables[address.variable.index()];
     let (Some(index), Some(range)) = (&address.index, variable.indices) else { return None };

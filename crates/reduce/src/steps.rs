@@ -44,7 +44,8 @@ impl Reducer<'_> {
         }
     }
 
-    /// Accounts for indices and values that are copied once per place of a queue (TSO: indices once per pair of places).
+    /// Adds to the size of the thread the expressions of the edge with several leaves, because the translation copies an index or value once per
+    /// place of a queue (TSO: an index once per pair of places).
     fn weigh_expressions(&mut self, site: Site<'_>) -> Result<(), Unsupported> {
         let places = site.held.total as usize;
         let places = places * places + site.held.counts.values().map(|&count| count as usize).sum::<usize>();

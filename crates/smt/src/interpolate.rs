@@ -120,7 +120,7 @@ impl Vocabulary {
     }
 }
 
-/// A fact of the proof: a formula that belongs to an assertion.
+/// The facts of a proof: for the number of each, its formula, and the index of the assertion to which it belongs.
 type Facts = HashMap<Fact, (Formula, usize)>;
 
 /// Computes the sequence, unchecked.

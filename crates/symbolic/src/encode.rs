@@ -29,7 +29,7 @@ pub struct Encoding {
     current: HashMap<CellId, Var>,
     /// The versions with known values, from which nonlinear values are computed.
     constants: HashMap<Var, i64>,
-    /// The versions that each summary cell has stood for, up to the last formula.
+    /// For each summary cell, the older versions that it stands for after the last formula, in addition to its current one.
     folded: HashMap<CellId, Vec<Var>>,
 }
 

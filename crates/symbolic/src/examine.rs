@@ -14,7 +14,7 @@ use crate::encode::Encoding;
 
 /// The result of examining a path.
 pub enum Examined {
-    /// The path is feasible with exact integers, so the abstraction of integers is not too coarse.
+    /// The path is feasible with exact integers, if the results of nonlinear operations are arbitrary.
     Possible,
     /// The path is infeasible; with the interpolants of all steps, as constraints on cells.
     Impossible(Vec<Linear>),

@@ -74,8 +74,7 @@ fn some(random: &mut Random, e: &mut Expr<RegisterId>) {
     }
 }
 
-/// Applies a unary operator, or a binary operator with a constant as its right operand. The operation never faults, and its result is hardly larger
-/// than its operand.
+/// Applies a unary operator, or a binary operator with a constant as its right operand. The operation neither faults nor overflows 64 bits.
 fn with_constant<L>(random: &mut Random, operand: Expr<L>) -> Expr<L> {
     use BinaryOp::*;
     let (ops, constants): (&[BinaryOp], &[i64]) = match random.below(8) {

@@ -51,7 +51,7 @@ pub fn long_loop(statements: usize) -> String {
     format!("shared x, y;\n{}{}forbid f: p.s < 0 && q.s < 0;\n", thread("p"), thread("q"))
 }
 
-/// Two threads that access `count` memory cells, each of which is a separate variable.
+/// `count` memory cells, each of which is a separate variable, and two threads that access about half of them.
 pub fn cells(count: usize) -> String {
     let names = repeat(count, |n| format!("shared v{n};\n"));
     let thread = |name: &str, other: usize| {

@@ -51,8 +51,8 @@ impl Report {
             .for_each(|answer| *answer = Answer::Open);
     }
 
-    /// This report with `engine` as the author of each answer and with an attempt in `tried` for each unanswered property, unless the report already
-    /// has authors or attempts.
+    /// This report with `engine` as the author of each answer and with an attempt in `tried` for each property with the answer `Unknown`, unless the
+    /// report already has authors or attempts.
     pub fn by(mut self, engine: &dyn Engine, domain: Option<DomainName>, model: MemoryModel) -> Report {
         if self.authors.is_empty() {
             self.authors =

@@ -221,7 +221,7 @@ impl Limits {
     }
 }
 
-/// The reason when the system could not start a thread for an engine.
+/// The reason to report if the system could not start a thread for an engine.
 pub fn no_thread() -> Reason {
     Reason::Unsupported("the system starts no other thread: too many run, or memory is short".into(), None)
 }

@@ -13,3 +13,20 @@
 #define __VERIFIER_final_CAS(access) access
 // Code that may be skipped. A thread that executes it stops afterwards, but other threads see its effects.
 #define __VERIFIER_optional(code) ({ if (__VERIFIER_nondet_bool()) { code; __VERIFIER_assume(false); } })
+// Threads. That some are symmetric is a hint: all interleavings are tried.
+#include <pthread.h>
+typedef pthread_t __VERIFIER_thread_t;
+static inline __VERIFIER_thread_t __VERIFIER_spawn(void *(*start)(void *), void *argument)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, start, argument);
+    return thread;
+}
+#define __VERIFIER_spawn_symmetric(start, argument, like) ((void)(like), __VERIFIER_spawn(start, argument))
+static inline void *__VERIFIER_join(__VERIFIER_thread_t thread)
+{
+    void *result;
+    pthread_join(thread, &result);
+    return result;
+}
+#define __VERIFIER_join_symmetric(thread) ((void)__VERIFIER_join(thread))

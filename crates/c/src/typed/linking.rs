@@ -97,6 +97,9 @@ impl<'a> Typer<'a> {
     pub(super) fn compare_records(&mut self) {
         for &(first, again) in &self.unit.again {
             let laid_out = |id: RecordId| matches!(self.layouts[id.0 as usize], Layout::Done(..));
+            if let Layout::Failed(error) = &self.layouts[again.0 as usize] {
+                self.errors.push(error.clone());
+            }
             if !laid_out(first) || !laid_out(again) {
                 continue;
             }

@@ -38,8 +38,9 @@ fn states(pre: &Cube, vocabulary: &Vocabulary, random: &mut Random) -> Vec<Sets>
     found
 }
 
-/// Candidate cubes for the states after a step: the best bounds of some forms over all observed states, over a few of them only, or over the least
-/// value of each summary only; or a disjunction that puts some values into one cube and some into another.
+/// Cubes that may or may not be an invariant of the states after a step: upper bounds of some forms, or congruences, that hold in all observed
+/// states, only in a few of them, or only for the least value of each summary cell. One time in three there are two such cubes, which divide the
+/// values of a summary cell into small and large ones.
 fn posts(after: &[Sets], cells: &[CellId], vocabulary: &Vocabulary, random: &mut Random) -> Vec<Cube> {
     let mut after = after.to_vec();
     if random.one_in(3) {
@@ -54,7 +55,7 @@ fn posts(after: &[Sets], cells: &[CellId], vocabulary: &Vocabulary, random: &mut
     for _ in 0..1 + random.below(3) {
         let form = form(cells, 0, random);
         if random.one_in(4) {
-            // A congruence that all states satisfy, or only the first one.
+            // A congruence that all values of the form satisfy, or, one time in three, one that possibly only the first value satisfies.
             let modulus = random.between(2, 4);
             let values: Vec<i64> = after.iter().flat_map(|state| state.values_of(&form)).collect();
             let first = values.first().copied().unwrap_or(0);

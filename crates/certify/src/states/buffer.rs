@@ -30,7 +30,7 @@ pub(super) struct Flush {
 enum Way {
     /// The store leaves from this position of the queue.
     Queue(usize),
-    /// The store leaves from the part of the buffer that is not kept in order, where it has this position.
+    /// The store leaves from the rest, in which its cell has this position.
     Rest(usize, Leaving),
 }
 

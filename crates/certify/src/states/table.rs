@@ -96,7 +96,7 @@ impl<'a> Table<'a> {
         self.contains(state, hash(state, self.seed))
     }
 
-    /// Whether this is the slot of a state with this hash.
+    /// Whether a slot with this content refers to the given state, which has this hash.
     #[inline]
     fn is_at(&self, slot: u64, hash: u64, state: &[u64]) -> bool {
         if slot == 0 || slot >> 32 != hash >> 32 {

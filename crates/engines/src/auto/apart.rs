@@ -1,8 +1,10 @@
-//! Splits the properties of a task into two groups: properties that mention registers, and properties that do not. Each group is searched separately.
+//! Splits the properties of a task into two groups: properties that must hold in every state and mention registers, and all others. Each group is
+//! searched separately.
 //!
-//! If a property mentions a register, explicit engines keep the register in all states, even where it is dead otherwise. For example, in a C program
-//! `assertions` mentions no register, while `memory` mentions the registers that record which memory has been freed. A search for both properties can
-//! have several times as many states as a search for `assertions` alone. So each group becomes a member of a portfolio, which may use all engines.
+//! If a property of the first group mentions a register, explicit engines keep the register in all states, even where it is dead otherwise. For
+//! example, in a C program `assertions` mentions no register, while `memory` mentions the registers that record which memory has been freed. A search
+//! for both properties can have several times as many states as a search for `assertions` alone. So each group becomes a member of a portfolio, which
+//! may use all engines.
 
 use std::time::Duration;
 
@@ -13,7 +15,7 @@ use super::{Auto, EngineName};
 use crate::task::{About, Engine, Limits, Progress, Report, Task};
 use crate::turns;
 
-/// The indices of the properties that mention no register, and of the properties that mention registers; `None` if one of the groups is empty.
+/// The indices of the properties of the second group, then those of the first group (see the module); `None` if one of the groups is empty.
 pub fn groups(task: &Task<'_>) -> Option<[Vec<usize>; 2]> {
     let (with, without): (Vec<usize>, Vec<usize>) =
         (0..task.properties.len()).partition(|&n| looks_at_registers(&task.properties[n]));

@@ -20,7 +20,7 @@ pub struct Narrowed<'a> {
 }
 
 impl<'a> Narrowed<'a> {
-    /// The reduced task; `None` if no choice has many values of which fewer are sufficient.
+    /// The reduced task; `None` if no choice has many values of which fewer are sufficient, or if the reduction might change the answer to the task.
     pub fn of(task: &'a Task<'a>) -> Option<Self> {
         // The reduction preserves only properties that the program states or that have no formula. Other formulas and the set of final states may
         // change.

@@ -25,7 +25,8 @@ fn program(text: &str) -> Program {
     load("test.fw", text.as_bytes(), None, &[]).unwrap_or_else(|e| panic!("{e:?}")).program
 }
 
-/// Runs one engine on the task, after the reductions to stronger models if these are possible. The number counts the properties that SC decided.
+/// Runs one engine on the task, after the reductions to stronger models if these are possible. The number counts the properties that were checked
+/// under SC instead of TSO.
 struct Way(Box<dyn Engine>, AtomicUsize);
 
 impl Engine for Way {

@@ -44,7 +44,7 @@ pub(super) struct Rounds<'a> {
     rounds: u32,
     /// The paths by which the program was extended so far.
     extensions: Vec<Extension>,
-    /// The total length of the paths in `extensions`, and the length of the longest of them.
+    /// The number of paths in `extensions`, and the length of the longest of them.
     paths: (usize, usize),
     states: u64,
     bytes: u64,

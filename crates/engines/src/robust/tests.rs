@@ -80,7 +80,8 @@ fn an_attack_that_succeeded_before_the_run_was_cancelled_is_not_lost() {
     assert!(succeed.count() >= 1);
 }
 
-/// Engine `explicit` without early answers: it reports once, after its run has been cancelled.
+/// Engine `explicit` without early answers: it reports once, after the given function has returned true, that is, after its run was cancelled or has
+/// exceeded its time limit.
 struct TooLate(fn(&Limits) -> bool);
 
 impl Engine for TooLate {

@@ -44,7 +44,8 @@ impl<'a> ThreadLowering<'a, '_> {
         }
     }
 
-    /// `r = value`, without a temporary if the value is a single load, read-modify-write operation or call.
+    /// `r = value`. If the value is a single load, read-modify-write operation or call, and needs no check or wrapping by a further step, this
+    /// operation writes `r` directly, without a temporary.
     pub fn assign_register(&mut self, register: RegisterId, value: &'a ast::Expr, gap: Gap) -> Result<Node> {
         let Gap { at, next, span } = gap;
         let mut before = Vec::new();

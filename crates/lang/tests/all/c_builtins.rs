@@ -243,6 +243,10 @@ fn atomic_operations_compute_the_documented_result() {
         "int a[4] = {1, 2, 3, 4}; memmove(a + 1, a, 3 * sizeof(int)); assert(a[0] == 1 && a[1] == 1 && a[3] == 3);",
         "struct s { int a; long b; } s, t = {1, 2}; memset(&s, 0xff, sizeof s); assert(s.a == -1 && s.b == -1); \
          memcpy(&s, &t, sizeof s); assert(s.a == 1 && s.b == 2);",
+        "int x = -1; assert(__sync_fetch_and_umax(&x, 42) == -1 && x == -1 && __sync_fetch_and_max(&x, 42) == -1 && x == 42);",
+        "int x = 5; assert(__sync_fetch_and_umin(&x, -1) == 5 && x == 5 && __sync_fetch_and_min(&x, -1) == 5 && x == -1);",
+        "unsigned x = -1; assert(__sync_fetch_and_min(&x, 3) == 4294967295u && x == 4294967295u && __sync_fetch_and_umin(&x, 3) && x == 3);",
+        "int *p = 0; assert(posix_memalign((void **)&p, 24, 8) == 22 && !p && posix_memalign((void **)&p, 16, 8) == 0 && p);",
         "assert(abs(-4) == 4 && printf(\"%d\", 4) >= -1);",
     ];
     for body in facts {
@@ -568,6 +572,24 @@ fn arguments_of_min_are_evaluated_once() {
     alone(
         &format!("\n{globals}"),
         "int m = min(++n, 5); assert(m == 1 && n == 1 && max_t(long, n, 7) == 7);",
+        ALL,
+    );
+}
+
+#[test]
+fn threads_of_genmc() {
+    check(
+        "#include <genmc.h>
+         atomic_int x;
+         void *add(void *by) { x += (int)(long)by; return &x; }
+         int main(void) {
+             __VERIFIER_thread_t one = __VERIFIER_spawn(add, (void *)1);
+             pthread_t other = __VERIFIER_spawn_symmetric(add, (void *)2, one);
+             assert(__VERIFIER_join(one) == &x);
+             __VERIFIER_join_symmetric(other);
+             assert(x == 3);
+             return 0;
+         }",
         ALL,
     );
 }

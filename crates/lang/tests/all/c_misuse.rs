@@ -217,6 +217,18 @@ fn semaphores() {
     right(&beside("sem_t s;", "sem_post(&s);", "sem_wait(&s); pthread_join(t, 0); sem_destroy(&s);"));
 }
 
+#[test]
+fn alignments() {
+    let text = "the alignment of an allocation is no power of two";
+    for allocate in ["aligned_alloc(3, 9)", "aligned_alloc(0, 8)"] {
+        wrong(
+            &format!("#include <stdlib.h>\nint main(void) {{ int *p = {allocate}; *p = 1; return 0; }}"),
+            text,
+        );
+    }
+    right("#include <stdlib.h>\nint main(void) { int *p = aligned_alloc(16, 16); *p = 1; return 0; }");
+}
+
 const BARRIER: &str = "pthread_barrier_t b;";
 const NO_BARRIER: &str = "a barrier is used that is not initialised, or was destroyed";
 
@@ -228,6 +240,7 @@ fn barriers() {
     right(&alone("assert(pthread_barrier_init(&b, 0, 0) == 22);"));
     let init = "pthread_barrier_init(&b, 0, 1);";
     wrong(&alone(&format!("{init} pthread_barrier_destroy(&b); pthread_barrier_wait(&b);")), NO_BARRIER);
+    wrong(&alone(&format!("{init} {init}")), "a barrier is initialised that is initialised already");
     wrong(&alone(&format!("{init} pthread_barrier_destroy(&b); pthread_barrier_destroy(&b);")), NO_BARRIER);
     right(&alone(&format!(
         "{init} pthread_barrier_wait(&b); pthread_barrier_destroy(&b); {init} pthread_barrier_wait(&b);"

@@ -159,3 +159,26 @@ fn memory_is_reclaimed_after_a_grace_period() {
     assertions(&replaced("synchronize_rcu(); old->value = 1; free(old);"), "sss");
     assertions(&replaced("old->value = 1; synchronize_rcu(); free(old);"), "uuu");
 }
+
+#[test]
+fn main_waits_and_reads_too() {
+    let threads = |reader: &str, main: &str| {
+        format!(
+            "#include <linux/rcupdate.h>
+             int x, y; void *p(void *unused) {{ {reader} return 0; }}
+             int main(void) {{ pthread_t t; pthread_create(&t, 0, p, 0); {main} pthread_join(t, 0); return 0; }}"
+        )
+    };
+    let reader = "rcu_read_lock(); WRITE_ONCE(x, 1); WRITE_ONCE(y, 1); rcu_read_unlock();";
+    let main =
+        "synchronize_rcu(); int a = READ_ONCE(x); synchronize_rcu(); assert(a == 0 || READ_ONCE(y) == 1);";
+    assertions(&threads(reader, main), "sss");
+    let main = "synchronize_rcu(); int a = READ_ONCE(x); assert(a == 0 || READ_ONCE(y) == 1);";
+    assertions(&threads(reader, main), "uuu");
+    let main =
+        "rcu_read_lock(); int a = READ_ONCE(x); assert(a == 0 || READ_ONCE(y) == 1); rcu_read_unlock();";
+    assertions(&threads("WRITE_ONCE(y, 1); synchronize_rcu(); WRITE_ONCE(x, 1);", main), "sss");
+    assertions(&threads("WRITE_ONCE(x, 1); synchronize_rcu(); WRITE_ONCE(y, 1);", main), "uuu");
+    let forever = "rcu_read_lock(); assert(READ_ONCE(x) == 0);";
+    assertions(&threads("synchronize_rcu(); WRITE_ONCE(x, 1);", forever), "uuu");
+}

@@ -41,7 +41,7 @@ impl Expressions {
     }
 
     /// Prints a unary operation. Wrapping to a width smaller than that of the C program keeps the low bits. Wrapping to the same or a larger width
-    /// changes no value, except that executions with negative values of unsigned types are cut off.
+    /// changes no value, but an execution that converts a negative value to an unsigned type of such a width is cut off.
     fn unary(&self, op: UnaryOp, operand: &str) -> String {
         match op {
             UnaryOp::Neg => format!("subtract(0, {operand})"),

@@ -77,7 +77,7 @@ pub fn c(program: &Program, head: &[String], width: Width) -> Result<String, Uns
     Ok(writer.text)
 }
 
-/// The threads whose locations some property refers to.
+/// For each thread, whether some property refers to its locations.
 fn observed(program: &Program) -> Vec<bool> {
     let mut observed = vec![false; program.threads.len()];
     for formula in program.properties.iter().filter_map(|p| p.formula()) {

@@ -116,8 +116,8 @@ impl Engine for Cegar {
         }
         let exact = BufferMachine::new(task.program, Buffers::Sc);
         for (answer, property) in answers.iter_mut().zip(&task.properties) {
-            // Properties that need a proof that a state is reachable, or that no thread can move, are declined, because an over-approximation can
-            // show neither.
+            // Programs that choose real numbers are declined. So are properties that need a proof that a state is reachable, or that no thread can
+            // move, because an over-approximation can show neither.
             let reals = task.program.has_real_choices();
             if reals || exact.violation(&exact.initial(), property).is_none() {
                 let what = if reals { "programs that choose real numbers" } else { &property.name };

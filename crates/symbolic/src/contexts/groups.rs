@@ -261,7 +261,7 @@ mod tests {
             }
             buffers = longer;
         }
-        // Six stores in three groups, for all ways to split the list into three.
+        // Each result is a split of the six stores into three groups of consecutive stores, and all 10 such splits occur.
         let mut seen = std::collections::BTreeSet::new();
         for (groups, values, stores) in &buffers {
             let found = contents(groups, &cells, values);

@@ -233,7 +233,7 @@ impl Machine for Contexts<'_> {
         }
     }
 
-    /// One piece of evidence for each number of groups that may be flushed at the end of the execution; this number is its `case`. `None` for
+    /// At most one piece of evidence for each number of groups that may be flushed at the end of the execution; this number is its `case`. `None` for
     /// deadlocks, which the machine does not support.
     fn evidence(&self, at: &ContextControl, property: &Property) -> Option<Vec<Evidence>> {
         let all = self.pending(at);

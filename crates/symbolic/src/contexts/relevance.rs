@@ -9,7 +9,7 @@
 //!   operation, a store that leaves immediately, or a change that a property observes. Everything that the thread does after this step can be
 //!   postponed to the start of its next context, and is irrelevant if the thread has no further context.
 //! * *In the last context no other thread moves* ([`Relevance::hopeless`], [`Relevance::representative`]): of the other threads, only the parts that
-//!   properties observe matter. If these parts exclude every violation, the context is not begun.
+//!   properties observe matter. If these parts exclude evidence about every property, the context is not begun.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -164,7 +164,7 @@ impl<'p> Relevance<'p> {
         loaded
     }
 
-    /// Whether no property can be violated in a last context that begins here.
+    /// Whether there can be no evidence about any property in a last context that begins here.
     pub fn hopeless(&self, contexts: &Contexts<'_>, at: &ContextControl) -> bool {
         !self.properties.iter().any(|p| self.may_be_decided(contexts, at, p))
     }

@@ -3,7 +3,8 @@
 //! A template is the shape of a linear predicate, such as `_ - _ + 1 <= 0`. In a control state it stands for all its instances over live cells
 //! ("parameterized predicates"). A state is the set of those predicates that hold. The abstract post of a step keeps every predicate that is entailed
 //! by the predicates before the step and the assumptions of the step. To check this entailment, the values after the step are expressed in terms of
-//! those before. Difference constraints are decided by shortest paths, prepared once per step; all others by the solver, with a cache.
+//! those before. Difference constraints are decided by shortest paths, which are computed once for each state and step; all others by the solver,
+//! with a cache.
 //!
 //! A predicate about a summary cell ([`Cells`](fencewright_memory::Cells)) holds for every value that the cell stands for. After a step the cell
 //! stands for its old values and for the values folded into it, so the predicate must be entailed for each of them. A copy (`Expand`) is a variable
@@ -131,7 +132,7 @@ struct Prepared {
     assumed: Vec<Predicate>,
     assumptions: Vec<Linear>,
     /// The predicates about summary cells, applied to copies of their values: the index of such a predicate before the step, and the predicate with
-    /// the copy in place of the summary cell, in both forms.
+    /// the copy in place of the summary cell, as an entry of the matrix and as a linear form.
     copied: Vec<(usize, Predicate, Linear)>,
     wanted: Vec<Predicate>,
 }
@@ -423,7 +424,7 @@ fn instances(predicate: &Linear, copies: &[(CellId, CellId)]) -> Vec<Linear> {
     values.of(predicate).unwrap_or_else(|| vec![predicate.clone()])
 }
 
-/// Converts a constraint to the form that the matrix supports; new cells become variables of the matrix.
+/// Converts the constraint `linear <= 0` to an entry of the matrix, if it is a difference; its cells become variables of the matrix.
 fn predicate(linear: &Linear, variables: &mut Vec<CellId>) -> Predicate {
     let mut index = |cell: CellId| {
         let known = variables.iter().position(|&c| c == cell);

@@ -300,7 +300,7 @@ impl Moduli {
         Ok(found)
     }
 
-    /// Raises the moduli of the leaves of all subexpressions whose residue determines the value of an expression, such as the operand of `%`.
+    /// Raises the moduli of the leaves of all subexpressions whose residue determines the value of an expression, such as the left operand of `%`.
     fn ask<L>(&mut self, e: &Expr<L>, cell: &dyn Fn(&L) -> Option<CellId>) {
         match e {
             Expr::Const(_) | Expr::Leaf(_) => {}

@@ -73,7 +73,8 @@ impl Writer<'_> {
         self.store_to(&cell, value, kind);
     }
 
-    /// Writes a store: `kind` 0 is a store after a store-store fence, 1 is a store that drains the buffer, and any other kind is a plain store.
+    /// Writes a store: `kind` 0 is a store after a store-store fence, 1 is a store that drains the buffer, and any other kind is a store without a
+    /// fence.
     pub(super) fn store_to(&mut self, cell: &Cell, value: Value, kind: usize) {
         let (fw, lvalue) = self.place(cell);
         let converted = if cell.of == Type::Bool { cell.of.converted(&value.fw) } else { value.fw.clone() };

@@ -56,7 +56,8 @@ impl Writer<'_> {
             }
             1 => format!("if (1) {register} = {};", value.c),
             2 => format!("{{ int copy = {}; {register} = copy; }}", value.c),
-            // In turn: a local whose lifetime restarts, one whose declaration is skipped by a jump, and one that is accessed with several types.
+            // The next six forms, in this order: a local whose lifetime restarts, one whose declaration is skipped by a jump, two that are accessed
+            // with several types, a copied structure, and a pointer with a tag bit.
             3 => format!(
                 "for (int round = 0; round < 2; round++) {{ int copy; if (round) {{ int *at = &copy; *at = {}; {register} = copy; }} }}",
                 value.c
@@ -157,7 +158,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes a loop of one or two iterations, in one of the forms that C has.
+    /// Writes a loop of one or two iterations, in one of the forms that C has, or as a recursive function.
     fn repeat(&mut self, depth: usize) {
         let (fw, c) = self.inner(depth);
         let i = self.name("i");

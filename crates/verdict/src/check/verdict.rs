@@ -54,7 +54,7 @@ pub struct Checked {
     pub seconds: f64,
     /// Seconds that the confirmation took.
     pub check_seconds: f64,
-    /// Statistics of that engine alone.
+    /// Statistics of the engine that gave the answer, without those of other engines.
     pub work: Work,
     /// If the verdict is `Unknown`: a sentence for each buffer or value that grew without bound, with its place in the source.
     pub growth: Vec<(String, Option<Span>)>,

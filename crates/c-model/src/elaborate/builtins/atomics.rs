@@ -43,6 +43,15 @@ pub(super) enum Modify {
     Or,
     Xor,
     Nand,
+    /// The smaller or greater one of the old value and the operand (clang's `__sync_fetch_and_max` and its kin).
+    Extreme(Extreme),
+}
+
+/// Which of two values is kept, and with which type they are compared, whatever the type of the place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Extreme {
+    greatest: bool,
+    signed: bool,
 }
 
 /// What a read-modify-write returns.
@@ -76,6 +85,18 @@ pub(super) enum Order {
     Release,
     AcquireRelease,
     Sequential,
+}
+
+/// The operations of `__sync_fetch_and_*`: those of all families, and those that only clang has.
+fn modify_sync(name: &str) -> Option<Modify> {
+    let extreme = |greatest, signed| Some(Modify::Extreme(Extreme { greatest, signed }));
+    match name {
+        "max" => extreme(true, true),
+        "min" => extreme(false, true),
+        "umax" => extreme(true, false),
+        "umin" => extreme(false, false),
+        _ => modify(name),
+    }
 }
 
 fn modify(name: &str) -> Option<Modify> {
@@ -152,7 +173,8 @@ fn named_sync(rest: &str) -> Option<Operation> {
         "lock_test_and_set" | "swap" => Operation::Exchange,
         "lock_release" => Operation::Clear,
         _ => {
-            let old = rest.strip_prefix("fetch_and_").and_then(modify).map(|modify| (modify, Answer::Old));
+            let old =
+                rest.strip_prefix("fetch_and_").and_then(modify_sync).map(|modify| (modify, Answer::Old));
             let new = || rest.strip_suffix("_and_fetch").and_then(modify).map(|modify| (modify, Answer::New));
             let (modify, answer) = old.or_else(new)?;
             Operation::Modify(modify, answer)
@@ -219,7 +241,8 @@ impl Elaborator<'_> {
                 let order = self.order(call, convention, 2)?;
                 let bytes = matches!(convention, Convention::Gnu | Convention::Sync);
                 let by = self.elements(&place.ty, modify, by, bytes, span)?;
-                let nothing = by.known() == Some(0) && !matches!(modify, Modify::And | Modify::Nand);
+                let keeps = matches!(modify, Modify::Add | Modify::Sub | Modify::Or | Modify::Xor);
+                let nothing = by.known() == Some(0) && keeps;
                 if nothing && !call.used && matches!(order, Order::Relaxed | Order::Acquire) {
                     // The operation leaves memory unchanged, and its result is unused. Compilers translate it to a load, and so does the model.
                     return self.read(&place, span);
@@ -436,6 +459,7 @@ impl Elaborator<'_> {
             Modify::Or => Operator::BitOr,
             Modify::Xor => Operator::BitXor,
             Modify::And | Modify::Nand => Operator::BitAnd,
+            Modify::Extreme(extreme) => return Ok(self.extreme(extreme, arithmetic, old, by)),
         };
         let result = numbers::wrapping(op, arithmetic, old, by);
         Ok(match modify {
@@ -445,5 +469,19 @@ impl Elaborator<'_> {
             }
             _ => result,
         })
+    }
+
+    /// The smaller or greater one of two values.
+    fn extreme(&mut self, extreme: Extreme, ty: Arithmetic, old: Operand, by: Operand) -> Operand {
+        let compared = match ty {
+            Arithmetic::Integer(integer) => {
+                Arithmetic::Integer(Integer { signed: extreme.signed, ..integer })
+            }
+            Arithmetic::Bool => Arithmetic::INT,
+        };
+        let (one, other) = (numbers::convert(compared, old.clone()), numbers::convert(compared, by.clone()));
+        let op = if extreme.greatest { Operator::Greater } else { Operator::Less };
+        let keeps = numbers::binary(self, op, compared, one, other);
+        numbers::choose(keeps, old, by)
     }
 }

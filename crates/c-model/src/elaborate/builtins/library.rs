@@ -7,6 +7,7 @@ use fencewright_program::Span;
 use fencewright_text::Diagnostic;
 
 use super::super::{Elaborator, Result};
+use super::waiting::INVALID;
 use super::{BuiltinCall, unconverted};
 
 /// The operation of a function in this family.
@@ -61,11 +62,21 @@ pub(super) fn named(name: &str) -> Option<Operation> {
     })
 }
 
+/// Whether an alignment is a power of two, or unknown.
+fn is_alignment(alignment: Operand) -> bool {
+    alignment.known().is_none_or(|alignment| alignment.count_ones() == 1)
+}
+
 impl Elaborator<'_> {
     pub(super) fn library(&mut self, operation: Operation, call: BuiltinCall) -> Result<Operand> {
         let span = call.span;
         match operation {
             Operation::Allocate(number) => {
+                if number == 1 {
+                    let valid = self.argument_value(call, 0).map(is_alignment)?;
+                    let text = "the alignment of an allocation is no power of two";
+                    self.require(Operand::number(valid.into()), text, span);
+                }
                 let size = self.argument_value(call, number)?;
                 self.allocation(size, 1, span, &|this, bytes| this.allocate(bytes, false, span))
             }
@@ -94,7 +105,10 @@ impl Elaborator<'_> {
             }
             Operation::AllocateAt => {
                 let place = self.argument_target(call, 0)?;
-                let size = self.argument_value(call, 2)?;
+                let (alignment, size) = (self.argument_value(call, 1)?, self.argument_value(call, 2)?);
+                if !is_alignment(alignment) {
+                    return Ok(Operand::number(INVALID));
+                }
                 let pointer =
                     self.allocation(size, 1, span, &|this, bytes| this.allocate(bytes, false, span))?;
                 self.write(&place, pointer, span)?;

@@ -23,7 +23,7 @@ use fencewright_code::core::{Access, Known, ObjectId, Register, Stmt, StmtKind, 
 use fencewright_code::numbers::Operand;
 use fencewright_program::{BinaryOp, Span};
 
-use super::super::{Elaborator, Result};
+use super::super::{Elaborator, Phase, Result};
 use super::{BuiltinCall, int};
 
 /// Maximum number of threads that wait for grace periods.
@@ -263,9 +263,10 @@ impl Elaborator<'_> {
             return Ok(());
         };
         self.allow_grace_period(span)?;
-        if self.executing() && self.is_alone() {
+        if self.phase == Phase::Alone {
             return Ok(());
         }
+        self.must_run();
         if let Some(nesting) = self.writer.nesting {
             let depth = self.register_value(nesting);
             let outside = compared(&depth, BinaryOp::Eq, 0);

@@ -40,8 +40,8 @@ const WAITS_WITHOUT: &str = "a thread waits for a condition variable with a mute
 const STATE: u32 = 1;
 /// The state in which some thread waits that will never be woken.
 const ABANDONED: i128 = 1;
-/// `EINVAL`: the result of initialising a barrier for no threads.
-const INVALID: i128 = 22;
+/// `EINVAL`: the result of initialising a barrier for no threads, or of allocating with an invalid alignment.
+pub(super) const INVALID: i128 = 22;
 
 /// The operation of a function in this family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,21 +7,48 @@ use super::{Intervals, Range, State};
 use crate::flat::{CellEvent, Step, StepKind, Term, UNDEFINED, claims};
 use crate::statement::Register;
 
+/// The condition under which a part of a term is evaluated: the innermost guard, and those around it. The conjunction is built only where a check
+/// needs it, because conditions such as a test for many arrays have many parts, and each of them has all earlier ones as guards.
+struct When<'a> {
+    outer: Option<&'a When<'a>>,
+    guard: &'a Term,
+    /// Whether the guard has to hold, or not to hold.
+    holds: bool,
+}
+
+impl<'a> When<'a> {
+    fn new(outer: Option<&'a When<'a>>, guard: &'a Term, holds: bool) -> Self {
+        When { outer, guard, holds }
+    }
+
+    /// The conjunction of all guards.
+    fn term(&self) -> Term {
+        let guard = match self.holds {
+            true => self.guard.clone(),
+            false => Term::unary(UnaryOp::Not, self.guard.clone()),
+        };
+        match self.outer {
+            None => guard,
+            Some(outer) => outer.term().and(guard),
+        }
+    }
+}
+
 impl Intervals<'_> {
     /// The checks that the values on which a statement depends are defined.
     pub(super) fn undefined(&self, state: &State, step: &StepKind) -> Vec<StepKind> {
         let mut found = Vec::new();
-        let mut decides = |term: &Term| self.decides(state, term, false, &None, &mut found);
+        let mut decides = |term: &Term| self.decides(state, term, false, None, &mut found);
         match step {
-            StepKind::Assign(_, value) => self.decides(state, value, true, &None, &mut found),
+            StepKind::Assign(_, value) => self.decides(state, value, true, None, &mut found),
             StepKind::Special(CellEvent::Set(_, index, value)) => {
                 decides(index);
-                self.decides(state, value, true, &None, &mut found);
+                self.decides(state, value, true, None, &mut found);
             }
             StepKind::Load(_, cell, _) => cell.index.iter().for_each(&mut decides),
             StepKind::Store(cell, value, _) => {
                 cell.index.iter().for_each(&mut decides);
-                self.decides(state, value, true, &None, &mut found);
+                self.decides(state, value, true, None, &mut found);
             }
             StepKind::Update { place: cell, old, when, new, .. } => {
                 // Whether the old value is undefined is checked later, after the read, so here the old value counts as defined.
@@ -30,14 +57,14 @@ impl Intervals<'_> {
                 cell.index
                     .iter()
                     .chain(when)
-                    .for_each(|term| self.decides(&bound, term, false, &None, &mut found));
-                self.decides(&bound, new, true, &None, &mut found);
+                    .for_each(|term| self.decides(&bound, term, false, None, &mut found));
+                self.decides(&bound, new, true, None, &mut found);
             }
             StepKind::Await { register, place: cell, until: condition, .. } => {
                 let mut bound = state.clone();
                 bound.set(*register, Range::of(0));
                 let terms = cell.index.iter().chain([condition]);
-                terms.for_each(|term| self.decides(&bound, term, false, &None, &mut found));
+                terms.for_each(|term| self.decides(&bound, term, false, None, &mut found));
             }
             StepKind::Assume(term)
             | StepKind::Assert(term, _)
@@ -55,15 +82,9 @@ impl Intervals<'_> {
         state: &State,
         term: &Term,
         copied: bool,
-        when: &Option<Term>,
+        when: Option<&When>,
         found: &mut Vec<StepKind>,
     ) {
-        let guarded = |guard: Term| {
-            Some(match when {
-                None => guard,
-                Some(when) => when.clone().and(guard),
-            })
-        };
         match term {
             Term::Number(_) => {}
             Term::Register(_) | Term::Element(..) => {
@@ -74,7 +95,7 @@ impl Intervals<'_> {
                     let is_defined = term.clone().with(BinaryOp::Ne, UNDEFINED);
                     let condition = match when {
                         None => is_defined,
-                        Some(when) => Term::unary(UnaryOp::Not, when.clone()).or(is_defined),
+                        Some(when) => Term::unary(UnaryOp::Not, when.term()).or(is_defined),
                     };
                     let check = claims::defined(condition.clone(), term.clone());
                     if !found
@@ -92,11 +113,11 @@ impl Intervals<'_> {
             Term::Unary(_, a) => self.decides(state, a, false, when, found),
             Term::Binary(BinaryOp::And, a, b) => {
                 self.decides(state, a, false, when, found);
-                self.decides(state, b, false, &guarded((**a).clone()), found);
+                self.decides(state, b, false, Some(&When::new(when, a, true)), found);
             }
             Term::Binary(BinaryOp::Or, a, b) => {
                 self.decides(state, a, false, when, found);
-                self.decides(state, b, false, &guarded(Term::unary(UnaryOp::Not, (**a).clone())), found);
+                self.decides(state, b, false, Some(&When::new(when, a, false)), found);
             }
             Term::Binary(_, a, b) => {
                 self.decides(state, a, false, when, found);
@@ -104,14 +125,8 @@ impl Intervals<'_> {
             }
             Term::If(condition, a, b) => {
                 self.decides(state, condition, false, when, found);
-                self.decides(state, a, copied, &guarded((**condition).clone()), found);
-                self.decides(
-                    state,
-                    b,
-                    copied,
-                    &guarded(Term::unary(UnaryOp::Not, (**condition).clone())),
-                    found,
-                );
+                self.decides(state, a, copied, Some(&When::new(when, condition, true)), found);
+                self.decides(state, b, copied, Some(&When::new(when, condition, false)), found);
             }
         }
     }
@@ -129,8 +144,8 @@ impl Intervals<'_> {
                 let mut bound = state.clone();
                 bound.set(*old, self.shared.memory[cell.class]);
                 let mut found = Vec::new();
-                when.iter().for_each(|when| self.decides(&bound, when, false, &None, &mut found));
-                self.decides(&bound, new, true, &None, &mut found);
+                when.iter().for_each(|when| self.decides(&bound, when, false, None, &mut found));
+                self.decides(&bound, new, true, None, &mut found);
                 if found.is_empty() {
                     return None;
                 }

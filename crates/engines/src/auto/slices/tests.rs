@@ -247,7 +247,7 @@ fn claims_that_leave_out_what_matters_are_refused() {
     // The number of proofs that belong to the first part.
     let first = (0..all).find(|&n| !matches!(lies(properties, parts[..1].to_vec(), n), Rejection::Format(_)));
     let first = first.expect("the first part is shown by the first proofs");
-    // Slices without the writer, with a thread that does not exist, or with unsorted threads.
+    // Slices without the writer, with a thread that does not exist, or with unsorted or repeated threads.
     for slices in [&[&[1][..], &[2]][..], &[&[], &[0, 2]], &[&[0, 1], &[0, 4]], &[&[1, 0]], &[&[0, 1, 1]]] {
         let refused = lies(properties, changed(0, slices), all);
         assert!(matches!(refused, Rejection::Reduction(_)), "{slices:?}: {refused}");

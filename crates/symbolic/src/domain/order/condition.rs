@@ -212,7 +212,8 @@ fn comparison(op: BinaryOp, difference: Linear, numbers: Numbers) -> Result<Cond
     }
 }
 
-/// Simplifies a comparison over the naturals: comparisons with 0 become tests for equality, and those with a negative constant become constants.
+/// Simplifies a comparison over the naturals: a comparison with a negative constant becomes a truth value, and an inequality with 0 becomes a truth
+/// value or a test whether the other side equals 0.
 fn natural(condition: Condition<Operand>, numbers: Numbers) -> Condition<Operand> {
     let Condition::Related { relation, left, right, .. } = condition else { return condition };
     if numbers != Numbers::Nat {

@@ -51,8 +51,8 @@ struct Scan {
 }
 
 /// The domain for a program and its properties, if they are in the fragment: values are copied, chosen freely, compared with each other and with
-/// constants by `= != < <=`, or are the truth value of such comparisons; distances `x + n < y` and `x + n <= y` occur only positively, and if there
-/// are any, 0 is the only constant.
+/// constants by `= != < <=`, or are the truth value of such comparisons; distances `x + n < y` and `x + n <= y` with n > 0 occur only where they are
+/// not negated, and if there are any, 0 is the only constant.
 ///
 /// The domain tracks at least the relations that `least` names. Tracking only equality gives fewer states, but a certificate cannot express that
 /// values differ.

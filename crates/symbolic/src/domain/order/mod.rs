@@ -68,7 +68,8 @@ enum RankOp<I> {
     Copy(I, I),
     /// Assigns the second operand to the first if the condition holds, otherwise the third.
     Choose(I, Condition<I>, I, I),
-    /// The operand takes an arbitrary value, whose position is relative to the points and the given cells.
+    /// The operand takes an arbitrary value. The list has the points and the cells with which this value is compared; it is empty until
+    /// [`Order::needed_only`] fills it.
     Fresh(I, Vec<I>),
 }
 

@@ -171,8 +171,8 @@ impl Rows {
         self.position(&Linear::cell(cell)).expect("every cell has a row")
     }
 
-    /// The operations of one branch through the commands of a step. Consecutive assignments are simultaneous, so that a form all of whose cells are
-    /// assigned is computed at once.
+    /// The operations of one branch through the commands of a step. Consecutive assignments become one simultaneous assignment, so that the bounds of
+    /// a form with several assigned cells are computed at once.
     pub fn ops(&self, way: &[Simple]) -> Vec<RowOp> {
         let mut ops = Vec::new();
         let mut values: HashMap<CellId, Linear> = HashMap::new();

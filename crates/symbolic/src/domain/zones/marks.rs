@@ -20,8 +20,8 @@ const MOST_MARKS: usize = 64;
 pub struct Marks(Vec<i32>);
 
 impl Marks {
-    /// The constants of a program and the ends of its ranges, with their neighbours, except for those that a clip constant covers. A lower bound is a
-    /// negated upper bound, so each mark comes with both signs.
+    /// The constants of a program and the ends of its ranges, with their neighbours, except for those whose magnitude is at most the maximum clip
+    /// constant or too large for a zone. A lower bound is a negated upper bound, so each mark comes with both signs.
     pub fn new(program: &Program) -> Self {
         let variables = program.variables.iter().map(|v| v.range);
         let registers = program.threads.iter().flat_map(|t| &t.registers).map(|r| r.range);

@@ -48,7 +48,8 @@ const MOST_CLIP: i32 = 64;
 /// Maximum number of cached steps with rows for sums.
 const MOST_PREPARED: usize = 10_000;
 
-/// A square matrix of bounds: entry (i, j) bounds cell i minus cell j; index 0 is the constant 0.
+/// A square matrix of bounds: entry (i, j) bounds form i minus form j. Form 0 is the constant 0; the others are the live cells, and sums of live
+/// cells.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Zone {
     size: usize,
@@ -132,7 +133,7 @@ impl Zones {
         Zones { moduli: Arc::new(moduli), ..self }
     }
 
-    /// Allows bounds to be refined to these large constants.
+    /// The same domain with these marks, which are not used until [`Domain::refine`] finds that they exclude a path.
     pub fn with_marks(self, marks: Marks) -> Self {
         Zones { marks: Arc::new(marks), ..self }
     }
@@ -365,7 +366,7 @@ impl Domain for Zones {
     }
 
     /// Clips a zone: bounds above the clip constant are dropped, and bounds below its negation are raised to it. If marks are used, bounds of either
-    /// kind are raised to the next mark instead; a bound below the negated clip constant is not raised beyond that constant.
+    /// kind are raised to the next mark instead; a bound below the negated clip constant is raised to that negated constant at most.
     fn stored(&self, zone: &Zone) -> Zone {
         let clip = |&bound: &i32| match bound {
             NONE => NONE,

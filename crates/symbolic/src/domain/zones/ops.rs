@@ -17,7 +17,7 @@ pub(super) enum ZoneOp {
     Forget(usize),
     /// Index i := a linear form, approximated by the bounds of its cells.
     Approximate(usize, Vec<(usize, i64)>, i64),
-    /// Assumes that a linear form is at most 0, as far as the bounds of its cells decide it.
+    /// Assumes that a linear form is at most 0: the branch is infeasible if the bounds of the cells make the form positive. No bound changes.
     AtMost(Vec<(usize, i64)>, i64),
     /// Assumes that a linear form with auxiliary variables, about which nothing else is known, is at most 0: bounds each of its cells by the bounds
     /// of the other cells.

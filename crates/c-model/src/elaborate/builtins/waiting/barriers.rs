@@ -35,6 +35,9 @@ impl Elaborator<'_> {
                 let text = "a barrier is initialised while a thread waits at it";
                 self.require(numbers::not(waiting), text, span);
             }
+            let count = self.read(&barrier[COUNT as usize], span)?;
+            let text = "a barrier is initialised that is initialised already";
+            self.require(numbers::not(count), text, span);
         }
         self.write(&barrier[COUNT as usize], count.clone(), span)?;
         for member in [ARRIVED, LEAVING, SERIAL] {
