@@ -107,7 +107,7 @@ impl Elaborator<'_> {
             StmtKind::Load(..) => self.accesses.reads += 1,
             StmtKind::Store(..) | StmtKind::Update { .. } | StmtKind::Atomic(_) => self.accesses.writes += 1,
             // Freed memory counts as escaped, so that later accesses to it are emitted and checked.
-            StmtKind::Special(ObjectEvent::Free(value, _)) => self.publish(&value.clone()),
+            StmtKind::Special(ObjectEvent::Free(value, ..)) => self.publish(&value.clone()),
             _ => {}
         }
         self.statements += 1;

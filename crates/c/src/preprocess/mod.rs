@@ -104,6 +104,10 @@ pub trait Files {
     fn begin(&mut self, _source: FileId) {}
     /// Resolves an `#include` in the file `from`; the error says why there is no such file.
     fn include(&mut self, name: &str, form: Form, from: FileId, at: Span) -> Result<FileId, Missing>;
+    /// Further files of the user that are read after the main file.
+    fn further(&self) -> &[FileId] {
+        &[]
+    }
     /// Who wrote a file.
     fn origin(&self, _file: FileId) -> Origin {
         Origin::User
@@ -288,7 +292,12 @@ impl Preprocessor<'_> {
             })?;
             self.file(included, start, 1)?;
         }
-        self.file(source.file, Span::default(), 0)
+        self.file(source.file, Span::default(), 0)?;
+        if source.file != FileId::MAIN {
+            return Ok(());
+        }
+        let further = self.files.further().to_vec();
+        further.into_iter().try_for_each(|file| self.file(file, Span::default(), 0))
     }
 
     fn predefine(&mut self, options: &[MacroOption]) -> Result<(), Error> {

@@ -9,7 +9,7 @@
 use fencewright_front_end::facts::Kind;
 use fencewright_program::BinaryOp;
 
-use crate::core::{Access, NodeId, ObjectId, Register, Value};
+use crate::core::{Access, Freeing, NodeId, ObjectId, Register, Value};
 use crate::flat::claims::About;
 use crate::flat::{Array, Cell, CellEvent, Mark, Step, StepKind, Term, Touching, UNDEFINED, Wrong};
 use crate::layout::classes::{Placed, among};
@@ -59,6 +59,12 @@ impl Resolver<'_> {
                 let taken = vec![self.take(returned, placed.class, number)];
                 ways.push(self.again(taken, register, object, number));
             }
+        }
+        for number in self.like(placed) {
+            let Some(taken) = self.take_retired(placed.class, number) else { break };
+            let mut taken = vec![taken];
+            taken.extend(self.test_reclaimed(placed.class, number));
+            ways.push(self.again(taken, register, object, number));
         }
         match <[_; 1]>::try_from(ways) {
             Ok([fresh]) => self.out.extend(fresh),
@@ -198,10 +204,13 @@ impl Resolver<'_> {
     }
 
     /// Frees an object. Either this thread may allocate it again, or other threads may.
-    fn give_back(&mut self, class: usize, number: Term) {
+    fn give_back(&mut self, class: usize, number: Term, freeing: Freeing) {
         let marks = self.marks(class, Mark::Freed);
         let kept = self.step(StepKind::Special(CellEvent::Set(marks, number.clone(), Term::Number(1))));
         let tests = self.test_freed(class, &number, marks);
+        if freeing == Freeing::Retire {
+            return self.retire(class, number, [vec![kept], tests].concat());
+        }
         let Some(returned) = self.layout.passed_from(class, self.thread) else {
             self.out.push(kept);
             return self.out.extend(tests);
@@ -221,7 +230,7 @@ impl Resolver<'_> {
     }
 
     /// `free`: without effect if the pointer is null.
-    pub(crate) fn free(&mut self, pointer: &Value, node: NodeId) {
+    pub(crate) fn free(&mut self, pointer: &Value, node: NodeId, freeing: Freeing) {
         let pointer = self.value(pointer);
         if pointer.number() == Some(0) {
             return;
@@ -229,7 +238,7 @@ impl Resolver<'_> {
         let outside = std::mem::take(&mut self.out);
         match self.layout.class(self.nodes, node) {
             None => self.check(Term::Number(0), Wrong::Free),
-            Some(class) => self.free_at(class, &pointer, node),
+            Some(class) => self.free_at(class, &pointer, node, freeing),
         }
         let steps = std::mem::replace(&mut self.out, outside);
         match pointer.number() {
@@ -240,7 +249,7 @@ impl Resolver<'_> {
 
     /// `free` of a non-null pointer into a class: the pointer must be to the start of an allocation of this class, or to the first member or element
     /// of an allocation.
-    fn free_at(&mut self, class: usize, pointer: &Term, node: NodeId) {
+    fn free_at(&mut self, class: usize, pointer: &Term, node: NodeId, freeing: Freeing) {
         let of = &self.layout.classes[class];
         let number = pointer.clone().with(BinaryOp::Div, of.scale);
         let whole = pointer.clone().with(BinaryOp::Rem, of.scale).with(BinaryOp::Eq, 0);
@@ -267,7 +276,7 @@ impl Resolver<'_> {
             let outside = std::mem::take(&mut self.out);
             let start = self.in_registers(start);
             self.push(StepKind::Special(CellEvent::Touch(allocated, start.clone(), Touching::Free)));
-            self.give_back(allocated, start);
+            self.give_back(allocated, start, freeing);
             let steps = std::mem::replace(&mut self.out, outside);
             match several {
                 true => self.push(StepKind::If(is_start, steps, Vec::new())),

@@ -158,8 +158,8 @@ impl Elaborator<'_> {
         };
         let nesting = self.writer.nesting;
         match (operation, nesting) {
-            (Operation::Enter, Some(nesting)) => self.enter_section(nesting, call.span)?,
-            (Operation::Leave, Some(nesting)) => self.leave_section(nesting, call.span)?,
+            (Operation::Enter, Some(nesting)) => self.enter_read_side(nesting, call.span)?,
+            (Operation::Leave, Some(nesting)) => self.leave_read_side(nesting, call.span)?,
             (Operation::Synchronize, _) => self.grace_period(call.span)?,
             _ => {}
         }
@@ -208,7 +208,7 @@ impl Elaborator<'_> {
         self.emit(StmtKind::If(outside, gone, Vec::new()), span);
     }
 
-    fn enter_section(&mut self, nesting: Register, span: Span) -> Result<()> {
+    fn enter_read_side(&mut self, nesting: Register, span: Span) -> Result<()> {
         let depth = self.register_value(nesting);
         let deep = depth.clone().value;
         if depth.known().is_none_or(|known| known >= DEEPEST.into()) {
@@ -217,20 +217,20 @@ impl Elaborator<'_> {
             self.emit(StmtKind::Beyond(deep, text), span);
         }
         let outermost = compared(&depth, BinaryOp::Eq, 0);
-        self.branch(outermost, span, |this| this.begin_section(span), |_| Ok(()))?;
+        self.branch(outermost, span, |this| this.begin_read_side(span), |_| Ok(()))?;
         self.write_register(nesting, moved(depth, 1), span)
     }
 
-    fn leave_section(&mut self, nesting: Register, span: Span) -> Result<()> {
+    fn leave_read_side(&mut self, nesting: Register, span: Span) -> Result<()> {
         let depth = self.register_value(nesting);
         let inside = compared(&depth, BinaryOp::Gt, 0);
         self.require(inside, "a read-side critical section of RCU is left that was not entered", span);
         let outermost = compared(&depth, BinaryOp::Eq, 1);
-        self.branch(outermost, span, |this| this.end_section(span), |_| Ok(()))?;
+        self.branch(outermost, span, |this| this.end_read_side(span), |_| Ok(()))?;
         self.write_register(nesting, moved(depth, -1), span)
     }
 
-    fn begin_section(&mut self, span: Span) -> Result<()> {
+    fn begin_read_side(&mut self, span: Span) -> Result<()> {
         // While `main` is executed at translation time, its mark is armed.
         if let (false, Some(&mark)) = (self.executing(), self.rcu.marks.get(&self.thread())) {
             let (register, place) = (self.temporary("armed", &int()), self.location(mark, &[]));
@@ -242,7 +242,7 @@ impl Elaborator<'_> {
 
     /// Sets the mark at the end of a section, or leaves this to the end of a later one. Under PSO the mark needs a store-store fence, which the end of a
     /// section is not: later stores may overtake those of the section where the mark comes later.
-    fn end_section(&mut self, span: Span) -> Result<()> {
+    fn end_read_side(&mut self, span: Span) -> Result<()> {
         if let (false, Some(&mark)) = (self.executing(), self.rcu.marks.get(&self.thread())) {
             let now = self.statements_of(|this| {
                 let (periods, guess) = (this.load_periods(span), this.guessed(span));
