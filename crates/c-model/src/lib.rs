@@ -8,13 +8,16 @@ pub mod elaborate;
 pub mod export;
 mod files;
 mod front_end;
+mod orders;
 mod parts;
 mod sites;
 mod steps;
 
 use std::cell::Cell;
 
+use elaborate::Replaced;
 use fencewright_c::headers::PREDEFINED;
+use fencewright_c::preprocess::Preprocessed;
 use fencewright_c::typed::tree::Unit;
 use fencewright_c::{Error, parser, preprocess, typed};
 use fencewright_code::pipeline::{self, Translated};
@@ -29,24 +32,33 @@ pub use front_end::C;
 /// Reads a C program and translates it to the syntax tree of `.fw`.
 pub fn c(input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     let (stop, options) = (input.stop, input.options);
-    let predefined = PREDEFINED.into_iter().map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
-    let macros: Vec<_> = predefined.chain(options.defines.iter().cloned()).collect();
-    let mut files = InputFiles::new(input);
-    files.compile(None);
-    let text = preprocess::preprocess(&mut files, &macros, &|| stop.now()).map_err(diagnostics)?;
+    let (text, replaced) = preprocessed(input)?;
     let unit = parser::parse_unless(&text, &|| stop.now()).map_err(diagnostics)?;
-    let sites = Some(sites::sites(&unit, &input.sources, stop));
+    let sites = Some(sites::sites(&unit, &text.names, &input.sources, stop));
     let warnings = text.warnings.iter().cloned().map(diagnostic).collect();
     let typed = typed::typed_unless(&text, &unit, &|| stop.now()).map_err(diagnostics)?;
     let facts = Facts { steps: steps::steps(&unit, stop), ..Facts::default() };
     let parsed = Parsed { sites, warnings, facts, ..Parsed::default() };
-    translated(typed, &options.c, &input.sources, parsed, stop)
+    translated(typed, &options.c, replaced, &input.sources, parsed, stop)
+}
+
+/// Preprocesses the main file and the stubs.
+fn preprocessed(input: &mut Input<'_>) -> Result<(Preprocessed, Replaced), Vec<Diagnostic>> {
+    let (stop, options) = (input.stop, input.options);
+    let predefined = PREDEFINED.into_iter().map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
+    let macros: Vec<_> = predefined.chain(options.defines.iter().cloned()).collect();
+    let mut files = InputFiles::new(input);
+    files.compile(None);
+    let replaced = Replaced::new(&options.c, files.read_stubs().map_err(|error| vec![error])?)?;
+    let text = preprocess::preprocess(&mut files, &macros, &|| stop.now()).map_err(diagnostics)?;
+    Ok((text, replaced))
 }
 
 /// Translates a typed program. Adds the resulting syntax tree, its inlined calls, the facts and the warnings to `parsed`.
 fn translated(
     unit: Unit,
     options: &COptions,
+    replaced: Replaced,
     sources: &Sources,
     mut parsed: Parsed,
     stop: &Stop<'_>,
@@ -66,7 +78,8 @@ fn translated(
     let translated = |recursion: usize| {
         let cut = Cell::new(false);
         let elaborated = |reuse: Reuse| {
-            let options = elaborate::Options { spurious, reuse, accesses_only, recursion };
+            let options =
+                elaborate::Options { spurious, reuse, accesses_only, recursion, replaced: &replaced };
             elaborate::elaborate(&unit, &options, &cut, stop)
         };
         pipeline::translate(&elaborated, modelled, sources, stop).map_err(|errors| (errors, cut.get()))
@@ -77,13 +90,15 @@ fn translated(
         if !matches!(result, Err((_, true))) || stop.now() {
             break;
         }
-        result = translated(depth).or_else(|(_, cut)| result.map_err(|(errors, _)| (errors, cut)));
+        // The error of a smaller program is more telling than that a larger one is too large.
+        result = translated(depth);
     }
     let Translated { file, plain, facts, calls, warnings } = result.map_err(|(errors, _)| errors)?;
     (parsed.file, parsed.plain, parsed.calls) = (file, plain, calls);
     parsed.facts = Facts { steps: std::mem::take(&mut parsed.facts.steps), ..facts };
     parsed.warnings.extend(unit.warnings.into_iter().map(diagnostic));
     parsed.warnings.extend(warnings);
+    parsed.warnings.extend(replaced.unused(&parsed.facts.assumed));
     Ok(parsed)
 }
 

@@ -41,6 +41,8 @@ pub struct Function {
     pub name: Name,
     /// The return type and the parameters.
     pub ty: Rc<FunctionType>,
+    /// Whether it is declared `inline`.
+    pub inline: bool,
     /// Enumerators declared in the return type or in the parameter types.
     pub enumerators: Vec<Enumerator>,
     /// The statements in braces after the declarator.
@@ -86,6 +88,8 @@ pub struct Storage {
     pub external: bool,
     /// `_Thread_local` or `__thread`.
     pub thread_local: bool,
+    /// `inline`.
+    pub inline: bool,
 }
 
 /// A declared name with its type and initialiser.
@@ -221,6 +225,8 @@ pub struct Assembly {
     pub text: String,
     /// Whether the statement is `asm goto`, which may jump to labels of the function.
     pub jumps: bool,
+    /// Whether it is `volatile`. A statement without outputs always is. A compiler may remove any other one if its outputs are not used.
+    pub volatile: bool,
     /// Outputs: the constraint and the operand.
     pub outputs: Vec<(String, Expr)>,
     /// Inputs: the constraint and the operand.

@@ -1,13 +1,23 @@
 //! Model headers: the texts that replace the headers of the C library, of Linux and of other verifiers in `#include <...>`. They declare types,
 //! macros and functions. Crate `c-model` recognises most of these functions by name; a few have a body here.
 
+/// The numbers of system calls.
+const SYSTEM_CALLS: &str = include_str!("headers/sys/syscall.h");
+
+/// The name of the system call with this number.
+pub fn system_call(number: i128) -> Option<&'static str> {
+    let defined = SYSTEM_CALLS.lines().filter_map(|line| line.strip_prefix("#define __NR_")?.split_once(' '));
+    defined.into_iter().find(|(_, value)| *value == number.to_string()).map(|(name, _)| name)
+}
+
 /// The text of each model header, by its name. Some headers only include another one.
-pub const HEADERS: [(&str, &str); 62] = [
+pub const HEADERS: [(&str, &str); 66] = [
     ("alloca.h", "#include <stdlib.h>\n"),
     ("asm/atomic.h", "#include <linux/atomic.h>\n"),
     ("asm/barrier.h", "#include <linux/compiler.h>\n"),
     ("asm/cmpxchg.h", "#include <linux/compiler.h>\n"),
     ("asm/processor.h", "#include <linux/compiler.h>\n"),
+    ("asm/unistd.h", "#include <sys/syscall.h>\n"),
     ("assert.h", include_str!("headers/assert.h")),
     ("bits/pthreadtypes.h", "#include <fencewright/pthread_types.h>\n"),
     ("bits/types/sigset_t.h", "#include <signal.h>\n"),
@@ -28,6 +38,7 @@ pub const HEADERS: [(&str, &str); 62] = [
     ("linux/atomic.h", include_str!("headers/linux/atomic.h")),
     ("linux/bug.h", "#include <linux/compiler.h>\n"),
     ("linux/compiler.h", include_str!("headers/linux/compiler.h")),
+    ("linux/futex.h", include_str!("headers/linux/futex.h")),
     ("linux/kernel.h", "#include <linux/compiler.h>\n"),
     ("linux/list.h", include_str!("headers/linux/list.h")),
     ("linux/mutex.h", include_str!("headers/linux/mutex.h")),
@@ -58,9 +69,11 @@ pub const HEADERS: [(&str, &str); 62] = [
     ("strings.h", include_str!("headers/strings.h")),
     ("sys/errno.h", "#include <errno.h>\n"),
     ("sys/signal.h", "#include <signal.h>\n"),
+    ("sys/syscall.h", SYSTEM_CALLS),
     ("sys/time.h", include_str!("headers/sys/time.h")),
     ("sys/types.h", include_str!("headers/sys/types.h")),
     ("threads.h", include_str!("headers/threads.h")),
+    ("syscall.h", "#include <sys/syscall.h>\n"),
     ("time.h", include_str!("headers/time.h")),
     ("unistd.h", include_str!("headers/unistd.h")),
     ("x86intrin.h", "#include <immintrin.h>\n"),

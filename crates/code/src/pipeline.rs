@@ -11,7 +11,7 @@ use crate::core::Core;
 use crate::flat::{Program, checks, failures, intervals, joins, sharing, tidy, undefining};
 use crate::late_stores::LateStores;
 use crate::layout::classes::Layout;
-use crate::layout::{containers, open_arrays, resolve};
+use crate::layout::{open_arrays, resolve};
 use crate::nodes::Nodes;
 use crate::reuse::{self, Reuse};
 use crate::simplify::simplify;
@@ -116,8 +116,7 @@ fn symbolic(
         let (mut core, mut nodes) = elaborate(reuse)?;
         lifetimes::forget_lasting(&mut core, stop);
         clean::clean_all(&mut core, stop);
-        points_to::unify(&core, &mut nodes, stop).map_err(|clash| vec![*clash])?;
-        containers::unify(&core, &mut nodes, stop).map_err(|clash| clash.diagnostics().to_vec())?;
+        points_to::unify(&core, &mut nodes, stop)?;
         stop.or_go_on()?;
         Ok::<_, Vec<Diagnostic>>((core, nodes, reuse))
     };

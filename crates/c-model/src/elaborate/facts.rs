@@ -181,6 +181,13 @@ impl Elaborator<'_> {
         if self.descendants && !self.premises.descendants {
             return Some(Premises { descendants: true, ..self.premises.clone() });
         }
+        let mut futexes = self.premises.futexes.clone();
+        if futexes.learn(&self.futexes) {
+            return Some(Premises { futexes, ..self.premises.clone() });
+        }
+        if self.destructors && !self.premises.destructors {
+            return Some(Premises { destructors: true, ..self.premises.clone() });
+        }
         // Some objects that `main` wrote at translation time escaped later. The writes may still have been in the buffer of `main` when its execution
         // ended, so the next attempt ends the execution earlier.
         if self.unwritten.iter().any(|object| self.reach[object.0 as usize].shared) {
@@ -203,6 +210,8 @@ impl Elaborator<'_> {
                 outlived: self.premises.outlived,
                 computed_locks: self.premises.computed_locks,
                 descendants: self.premises.descendants,
+                destructors: self.premises.destructors,
+                futexes: self.premises.futexes.clone(),
                 targets: self.premises.targets.clone(),
                 sizes: self.premises.sizes.clone(),
                 fixed: true,

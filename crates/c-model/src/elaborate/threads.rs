@@ -215,7 +215,11 @@ impl Elaborator<'_> {
                     this.pass(LocalId(n as u32), Argument::Scalar(operand), span)?;
                 }
             }
+            if this.indivisible(&callee.name) {
+                this.section(true, span)?;
+            }
             this.nested(|this| this.body(function))?;
+            this.leave_thread(number > 0, span)?;
             this.end_frames(span);
             Ok(())
         })?;
@@ -265,6 +269,7 @@ impl Elaborator<'_> {
                 let thread = self.value(thread)?;
                 let place = self.value(result)?;
                 let to = super::expressions::pointee(&result.ty);
+                self.may_wait(span);
                 self.wait_for(thread, place, &to, span)?;
                 Operand::number(0)
             }
@@ -273,6 +278,8 @@ impl Elaborator<'_> {
                 if let Some(register) = self.writer.result {
                     self.write_register(register, operand, span)?;
                 }
+                self.clean_up(span)?;
+                self.leave_thread(true, span)?;
                 self.end_thread(span);
                 Operand::number(0)
             }
@@ -400,6 +407,7 @@ impl Elaborator<'_> {
             self.writer.reachable = false;
             return Ok(());
         }
+        self.creates_in_section();
         if self.phase == Phase::Alone {
             self.start_program();
         } else if self.phase == Phase::Creating {

@@ -162,8 +162,8 @@ impl Parser<'_> {
                 "extern" => found.storage.external = true,
                 "static" => found.storage.fixed = true,
                 "_Thread_local" | "__thread" => found.storage.thread_local = true,
-                "auto" | "register" | "inline" | "__inline" | "__inline__" | "_Noreturn" | "restrict"
-                | "__restrict" | "__restrict__" => {}
+                "inline" | "__inline" | "__inline__" => found.storage.inline = true,
+                "auto" | "register" | "_Noreturn" | "restrict" | "__restrict" | "__restrict__" => {}
                 "const" | "__const" | "__const__" => constant = true,
                 "volatile" | "__volatile" | "__volatile__" => volatile = true,
                 "_Alignas" => {

@@ -82,6 +82,10 @@ impl From<String> for Missing {
 pub trait Files {
     /// Resolves an `#include` in the file `from`; the error says why there is no such file.
     fn include(&mut self, name: &str, form: Form, from: FileId, at: Span) -> Result<FileId, Missing>;
+    /// Further files of the user that are read after the main file.
+    fn further(&self) -> &[FileId] {
+        &[]
+    }
     /// Who wrote a file.
     fn origin(&self, _file: FileId) -> Origin {
         Origin::User
@@ -226,10 +230,7 @@ pub fn preprocess(
         read: 0,
         spent: 0,
     };
-    preprocessor
-        .predefine(defines)
-        .and_then(|()| preprocessor.file(FileId::MAIN, Span::default(), 0))
-        .map_err(|e| vec![e])?;
+    preprocessor.predefine(defines).and_then(|()| preprocessor.all_files()).map_err(|e| vec![e])?;
     let Preprocessor { output, expansions, names, bodies, warnings, origins, .. } = preprocessor;
     Ok(Preprocessed { tokens: output, expansions, names, bodies, warnings, origins })
 }
@@ -257,6 +258,13 @@ impl Preprocessor<'_> {
             self.macros.insert(defined.name.symbol, Rc::new(defined));
         }
         Ok(())
+    }
+
+    /// Processes the main file, then the further files.
+    fn all_files(&mut self) -> Result<(), Error> {
+        self.file(FileId::MAIN, Span::default(), 0)?;
+        let further = self.files.further().to_vec();
+        further.into_iter().try_for_each(|file| self.file(file, Span::default(), 0))
     }
 
     /// A name token without a position.

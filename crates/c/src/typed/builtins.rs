@@ -169,6 +169,9 @@ const TABLE: &[(&[&str], &str)] = &[
     (&["free", "__builtin_free"], "void (void*)"),
     (&["memset", "__builtin_memset"], "void* (void*, int, ulong)"),
     (&["memcpy", "memmove", "__builtin_memcpy", "__builtin_memmove"], "void* (void*, void*, ulong)"),
+    // C11, Annex K; libraries have them rarely.
+    (&["memset_s"], "int (void*, ulong, int, ulong)"),
+    (&["memcpy_s", "memmove_s"], "int (void*, ulong, void*, ulong)"),
     (&["memcmp", "__builtin_memcmp"], "int (void*, void*, ulong)"),
     (&["printf", "__builtin_printf"], "int (char*, ...)"),
     (&["puts"], "int (char*)"),
@@ -191,6 +194,10 @@ const TABLE: &[(&[&str], &str)] = &[
     (&["__VERIFIER_atomic_begin", "__VERIFIER_atomic_end"], "void ()"),
     (&["__VERIFIER_loop_begin", "__VERIFIER_loop_end", "__VERIFIER_spin_start"], "void ()"),
     (&["__VERIFIER_spin_end", "__VERIFIER_loop_bound"], "void (any)"),
+    // ESBMC.
+    (&["__ESBMC_assume", "__ESBMC_cover"], "void (any)"),
+    (&["__ESBMC_assert"], "void (any, ...)"),
+    (&["__ESBMC_atomic_begin", "__ESBMC_atomic_end", "__ESBMC_yield"], "void ()"),
     // CBMC.
     (&["__CPROVER_assume"], "void (any)"),
     (&["__CPROVER_assert"], "void (any, ...)"),

@@ -2,10 +2,12 @@
 
 mod algorithms;
 mod browser;
+mod c_audit;
 mod c_corpora;
 mod c_examples;
 mod c_fences;
 mod c_hostile;
+mod c_libraries;
 mod c_mistakes;
 mod certify;
 mod check;

@@ -11,6 +11,7 @@ mod walk;
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::RecordId;
 use fencewright_c::typed::tree::{Step, Type, TypeKind};
+use fencewright_front_end::facts::Assumption;
 use fencewright_program::{BinaryOp, Call, Span, UnaryOp, Width};
 use fencewright_text::Diagnostic;
 
@@ -47,6 +48,8 @@ pub struct Core {
     pub calls: Vec<Call>,
     /// The warnings of elaboration.
     pub warnings: Vec<Diagnostic>,
+    /// Assumptions about functions that the user has made with options.
+    pub assumed: Vec<Assumption>,
 }
 
 /// An object in memory.

@@ -223,7 +223,7 @@ impl Layout {
                 layout.late.entry(class).or_default().extend(stores);
             }
         }
-        layout.share_late();
+        layout.share_late(core, options.reuse);
         layout.initial_values(core, nodes)?;
         layout.choose_order();
         layout.find_ways_back(core, nodes, stop)?;

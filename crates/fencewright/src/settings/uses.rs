@@ -29,7 +29,11 @@ impl Settings {
             folders,
             heap: self.heap.map(Count::get),
             recursion: self.recursion.map(Count::get),
+            havoc: self.havoc.clone(),
+            skip: self.skip.clone(),
+            stubs: self.stub.clone(),
             no_reuse: self.no_reuse,
+            allowed: self.allowed.clone(),
             ..COptions::default()
         };
         let defines = self.define.iter().map(|Define(name, value)| (name.clone(), value.clone())).collect();

@@ -85,6 +85,28 @@ fn check(text: &str, expected: &[&str]) {
     check_with(text, &Options::default(), expected);
 }
 
+/// An index that a property cannot compute, because it is a remainder by a value.
+#[test]
+fn an_index_into_freed_memory_may_be_a_remainder() {
+    let read = |before: &str, violated: &[&str]| {
+        let body = format!(
+            "int *p = malloc(2 * sizeof *p); p[0] = p[1] = 3; int n = 1 + v; {before}; int r = p[w % n] + p[w >> v]; assert(r == 6); free(p)"
+        );
+        check(&threads("_Atomic int v, w;", "", &[&body, "v = 1; w = 1;"], ""), violated);
+    };
+    read("", &[]);
+    read("if (n == 2) free(p)", &["memory"]);
+}
+
+/// `calloc` clears an object that it returns again, although its thread does not write the object otherwise. The other thread may write it afterwards.
+#[test]
+fn calloc_clears_what_only_another_thread_accesses() {
+    let first = "int *p = q; if (p) *p = 1";
+    let second =
+        "int *p = calloc(1, sizeof *p); q = p; q = 0; free(p); p = calloc(1, sizeof *p); assert(*p == 0)";
+    check(&threads("int *_Atomic q;", "", &[first, second], ""), &["memory", "assertions"]);
+}
+
 #[test]
 fn null_pointers() {
     let globals = "int x; int *p;";

@@ -8,12 +8,16 @@
 mod assembly;
 mod atomics;
 mod bits;
+mod cleanup;
 mod ending;
 mod fences;
+mod forms;
+mod futex;
 mod library;
 mod linux;
 mod locks;
 mod mutex_types;
+mod sections;
 mod strings;
 #[cfg(test)]
 mod tests;
@@ -21,11 +25,13 @@ mod waiting;
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;
-use fencewright_c::typed::tree::{Expr, ExprKind, Type, TypeKind};
+use fencewright_c::typed::tree::{Expr, ExprKind, GlobalId, Type, TypeKind};
 use fencewright_code::core::{Base, Location, StmtKind, Value};
 use fencewright_code::numbers::{self, Operand, Range};
 use fencewright_program::Span;
 
+pub(crate) use forms::{Form, form};
+pub(super) use futex::Futexes;
 pub(super) use locks::Holder;
 
 use super::objects::{Spot, Target};
@@ -55,6 +61,7 @@ enum Named {
     Lock(locks::Operation),
     Waiting(waiting::Operation),
     Ending(ending::Operation),
+    Cleanup(cleanup::Operation),
     Library(library::Operation),
     Strings(strings::Operation),
     Bits(bits::Operation),
@@ -72,6 +79,7 @@ fn named(name: &str, arguments: &[Expr]) -> Option<Named> {
         .or_else(|| locks::named(name).map(Named::Lock))
         .or_else(|| waiting::named(name).map(Named::Waiting))
         .or_else(|| ending::named(name).map(Named::Ending))
+        .or_else(|| cleanup::named(name).map(Named::Cleanup))
         .or_else(|| library::named(name).map(Named::Library))
         .or_else(|| strings::named(name).map(Named::Strings))
         .or_else(|| bits::named(name).map(Named::Bits))
@@ -86,9 +94,6 @@ fn advice(name: &str) -> Option<&'static str> {
         }
         "strcmp" | "strncmp" | "strcpy" | "strncpy" | "strlen" | "strcat" => {
             "include <string.h>, which models it"
-        }
-        "__fencewright_destructor_of_a_key" => {
-            "destructors of keys are not modelled: pass NULL, and call the function at the end of the thread"
         }
         "strncat" | "strerror" | "strdup" | "sprintf" | "snprintf" | "scanf" | "sscanf" | "fscanf"
         | "fgets" | "gets" | "getchar" | "read" | "fopen" | "atoi" | "atol" | "strtol" | "getenv" => {
@@ -116,19 +121,23 @@ impl Elaborator<'_> {
             Some(Named::Lock(operation)) => self.lock_operation(operation, call),
             Some(Named::Waiting(operation)) => self.waiting(operation, call),
             Some(Named::Ending(operation)) => self.ending(operation, call),
+            Some(Named::Cleanup(operation)) => self.cleanup(operation, call),
             Some(Named::Library(operation)) => self.library(operation, call),
             Some(Named::Strings(operation)) => self.strings(operation, call),
             Some(Named::Bits(operation)) => self.bits(operation, call),
+            None if call.name == "syscall" => self.system_call(call),
             None => self.unknown_function(call),
         }
     }
 
-    fn unknown_function<T>(&mut self, call: BuiltinCall) -> Result<T> {
-        let name = call.name;
-        let help = advice(name).unwrap_or(
-            "give it a body; or, if any result will do, call a function of the name `__VERIFIER_nondet_int` (or another type) in its place",
-        );
-        self.error(call.span, format!("what `{name}` does is not known: it has no body"), help)
+    /// Calls a function of which neither a body nor a model is known: an error, reported at the end. The result is any value.
+    fn unknown_function(&mut self, call: BuiltinCall) -> Result<Operand> {
+        self.evaluated(call)?;
+        self.missing_function(call.name, advice(call.name), call.span);
+        match call.ty.kind {
+            TypeKind::Integer(ty) => Ok(self.any(call.name, call.ty, (ty.least(), ty.greatest()), call.span)),
+            _ => Ok(Operand::number(0)),
+        }
     }
 
     /// The argument with this number, counted from 0; an error if the call has too few arguments.
@@ -147,6 +156,20 @@ impl Elaborator<'_> {
     fn argument_value(&mut self, call: BuiltinCall, number: usize) -> Result<Operand> {
         let argument = self.argument(call, number)?;
         self.value(argument)
+    }
+
+    /// The variable `errno`, if the program includes the header that declares it.
+    fn errno(&self) -> Option<GlobalId> {
+        let errno = self.unit.globals.iter().position(|global| &*global.name == "errno")?;
+        Some(GlobalId(errno as u32))
+    }
+
+    /// Stores an error number in `errno`.
+    fn set_error(&mut self, number: Operand, span: Span) -> Result<()> {
+        let Some(errno) = self.errno() else { return Ok(()) };
+        let object = self.global(errno)?;
+        let place = Target::new(Spot::Memory(self.location(object, &[])), int());
+        self.write(&place, number, span)
     }
 
     /// Whether a place is part of a variable that is never undefined, such as a global variable.
