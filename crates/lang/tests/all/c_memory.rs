@@ -98,6 +98,15 @@ fn an_index_into_freed_memory_may_be_a_remainder() {
     read("if (n == 2) free(p)", &["memory"]);
 }
 
+/// An allocation returns no freed object whose flexible array member is shorter.
+#[test]
+fn arrays_of_open_length_come_back_with_their_length() {
+    let row = "struct row { int length; int cells[]; }; _Atomic int v;";
+    let body = "for (int i = 0; i < 2; i++) { int n = 1 + (i ? v : 0); struct row *r = malloc(sizeof *r + n * sizeof(int)); r->length = n; r->cells[OF] = 1; free(r); }";
+    check(&threads(row, "", &[&body.replace("OF", "n - 1"), "v = 1"], ""), &[]);
+    check(&threads(row, "", &[&body.replace("OF", "n"), "v = 1"], ""), &["memory"]);
+}
+
 /// `calloc` clears an object that it returns again, although its thread does not write the object otherwise. The other thread may write it afterwards.
 #[test]
 fn calloc_clears_what_only_another_thread_accesses() {
