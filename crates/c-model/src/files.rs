@@ -62,8 +62,17 @@ impl<'i, 'a> InputFiles<'i, 'a> {
         InputFiles { input, texts, folders: Vec::new(), found: HashMap::new(), stubs: Vec::new() }
     }
 
+    /// Reads another source file of the program.
+    pub fn source(&mut self, name: &str) -> Result<FileId, String> {
+        match self.input.read(name) {
+            Ok(file) => Ok(self.known(file)),
+            Err(Unread::Closed(why) | Unread::Full(why)) => Err(why),
+            Err(Unread::NoText(diagnostic)) => Err(diagnostic.message),
+        }
+    }
+
     /// Sets the folders for a source file; `compilation` has the options with which it is compiled, if they are known.
-    pub fn compile(&mut self, compilation: Option<&Compilation>) {
+    fn compile(&mut self, compilation: Option<&Compilation>) {
         let options = &self.input.options.c;
         let none = Compilation::default();
         let of = compilation.unwrap_or(&none);
@@ -186,6 +195,11 @@ impl<'i, 'a> InputFiles<'i, 'a> {
 }
 
 impl Files for InputFiles<'_, '_> {
+    fn begin(&mut self, source: FileId) {
+        let (name, options) = (&self.input.sources.file(source).name, self.input.options);
+        self.compile(options.c.compilations.get(name));
+    }
+
     fn include(&mut self, name: &str, form: Form, from: FileId, _at: Span) -> Result<FileId, Missing> {
         const USERS: [Kind; 1] = [Kind::Users];
         const SYSTEM: [Kind; 2] = [Kind::System, Kind::Compiler];

@@ -17,13 +17,14 @@ use std::cell::Cell;
 
 use elaborate::Replaced;
 use fencewright_c::headers::PREDEFINED;
-use fencewright_c::preprocess::Preprocessed;
+use fencewright_c::preprocess::{MacroOption, Preprocessed, Source};
 use fencewright_c::typed::tree::Unit;
 use fencewright_c::{Error, parser, preprocess, typed};
 use fencewright_code::pipeline::{self, Translated};
 use fencewright_code::reuse::Reuse;
 use fencewright_front_end::facts::Facts;
-use fencewright_front_end::{COptions, Input, Parsed, Spins};
+use fencewright_front_end::{COptions, Compilation, Input, Options, Parsed, Spins};
+use fencewright_program::{FileId, Span};
 use fencewright_text::{Diagnostic, Sources, Stop};
 use files::InputFiles;
 
@@ -42,16 +43,37 @@ pub fn c(input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     translated(typed, &options.c, replaced, &input.sources, parsed, stop)
 }
 
-/// Preprocesses the main file and the stubs.
+/// Preprocesses the source files, and the stubs after the main file.
 fn preprocessed(input: &mut Input<'_>) -> Result<(Preprocessed, Replaced), Vec<Diagnostic>> {
     let (stop, options) = (input.stop, input.options);
-    let predefined = PREDEFINED.into_iter().map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
-    let macros: Vec<_> = predefined.chain(options.defines.iter().cloned()).collect();
+    let main = input.sources.name().to_owned();
     let mut files = InputFiles::new(input);
-    files.compile(None);
+    let mut sources = vec![source(FileId::MAIN, &main, options)];
+    for name in &options.c.also {
+        let unreadable = |why| vec![Diagnostic::new(Span::default(), format!("cannot read `{name}`: {why}"))];
+        sources.push(source(files.source(name).map_err(unreadable)?, name, options));
+    }
     let replaced = Replaced::new(&options.c, files.read_stubs().map_err(|error| vec![error])?)?;
-    let text = preprocess::preprocess(&mut files, &macros, &|| stop.now()).map_err(diagnostics)?;
+    let text = preprocess::preprocess_all(&mut files, &sources, &|| stop.now()).map_err(diagnostics)?;
     Ok((text, replaced))
+}
+
+/// A source file with its macros: those of the compiler, of the build system, and of the command line.
+fn source(file: FileId, name: &str, options: &Options) -> Source {
+    let define = |name: String, value: Option<String>| MacroOption::Define(name, value);
+    let predefined = PREDEFINED.into_iter().map(|(name, value)| define(name.into(), Some(value.into())));
+    let none = Compilation::default();
+    let built = options.c.compilations.get(name).unwrap_or(&none);
+    let of_build = built.macros.iter().map(|option| match option {
+        fencewright_front_end::MacroOption::Define(name, value) => define(name.clone(), value.clone()),
+        fencewright_front_end::MacroOption::Undefine(name) => MacroOption::Undefine(name.clone()),
+    });
+    let given = options.defines.iter().map(|(name, value)| define(name.clone(), value.clone()));
+    Source {
+        file,
+        macros: predefined.chain(of_build).chain(given).collect(),
+        includes: built.includes.clone(),
+    }
 }
 
 /// Translates a typed program. Adds the resulting syntax tree, its inlined calls, the facts and the warnings to `parsed`.

@@ -19,8 +19,12 @@ use crate::token::{ExpansionId, Symbol};
 pub struct Unit {
     /// The declarations and function definitions at file scope, in order.
     pub items: Vec<Item>,
+    /// For each source file, the number of items up to its end.
+    pub ends: Vec<usize>,
     /// All structures and unions, including those that are only mentioned and never defined. A [`RecordId`] is an index into this list.
     pub records: Vec<Record>,
+    /// Structures and unions with later definitions of them, by other source files.
+    pub again: Vec<(RecordId, RecordId)>,
     /// The number of enumerations; an [`EnumerationId`] is less than this number.
     pub enumerations: u32,
 }
@@ -41,6 +45,8 @@ pub struct Function {
     pub name: Name,
     /// The return type and the parameters.
     pub ty: Rc<FunctionType>,
+    /// Whether it is `static`.
+    pub fixed: bool,
     /// Whether it is declared `inline`.
     pub inline: bool,
     /// Enumerators declared in the return type or in the parameter types.

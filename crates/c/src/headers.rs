@@ -11,7 +11,7 @@ pub fn system_call(number: i128) -> Option<&'static str> {
 }
 
 /// The text of each model header, by its name. Some headers only include another one.
-pub const HEADERS: [(&str, &str); 66] = [
+pub const HEADERS: [(&str, &str); 69] = [
     ("alloca.h", "#include <stdlib.h>\n"),
     ("asm/atomic.h", "#include <linux/atomic.h>\n"),
     ("asm/barrier.h", "#include <linux/compiler.h>\n"),
@@ -42,10 +42,13 @@ pub const HEADERS: [(&str, &str); 66] = [
     ("linux/kernel.h", "#include <linux/compiler.h>\n"),
     ("linux/list.h", include_str!("headers/linux/list.h")),
     ("linux/mutex.h", include_str!("headers/linux/mutex.h")),
-    ("linux/rcupdate.h", "#include <linux/compiler.h>\n"),
+    ("linux/preempt.h", "#include <linux/compiler.h>\n"),
+    ("linux/rculist.h", include_str!("headers/linux/rculist.h")),
+    ("linux/rcupdate.h", include_str!("headers/linux/rcupdate.h")),
     ("linux/rwlock.h", "#include <linux/spinlock.h>\n"),
     ("linux/sched.h", "#include <linux/compiler.h>\n"),
     ("linux/slab.h", include_str!("headers/linux/slab.h")),
+    ("linux/smp.h", "#include <linux/compiler.h>\n"),
     ("linux/spinlock.h", include_str!("headers/linux/spinlock.h")),
     ("linux/stddef.h", "#include <linux/types.h>\n"),
     ("linux/types.h", include_str!("headers/linux/types.h")),
@@ -84,7 +87,7 @@ pub const HEADERS: [(&str, &str); 66] = [
 pub const OF_TOOLS: [&str; 3] = ["dat3m.h", "genmc.h", "lkmm.h"];
 
 /// The predefined macros, as in gcc on x86-64 under Linux.
-pub const PREDEFINED: [(&str, &str); 106] = [
+pub const PREDEFINED: [(&str, &str); 107] = [
     ("__STDC__", "1"),
     ("__STDC_VERSION__", "201112L"),
     ("__STDC_HOSTED__", "1"),
@@ -111,6 +114,7 @@ pub const PREDEFINED: [(&str, &str); 106] = [
     ("__ORDER_LITTLE_ENDIAN__", "1234"),
     ("__ORDER_BIG_ENDIAN__", "4321"),
     ("__BYTE_ORDER__", "1234"),
+    ("__LITTLE_ENDIAN__", "1"),
     ("__ATOMIC_RELAXED", "0"),
     ("__ATOMIC_CONSUME", "1"),
     ("__ATOMIC_ACQUIRE", "2"),

@@ -90,6 +90,7 @@ fn of_folder(path: &Path) -> String {
 pub fn in_full(error: &Error) -> String {
     match error {
         Error::NoProperty => format!("{error}{NO_PROPERTY}"),
+        Error::Setting("compilations", why) => format!("-p: {why}"),
         Error::Setting(name, why) => format!("--{name}: {why}"),
         _ => error.to_string(),
     }

@@ -184,7 +184,7 @@ impl Elaborator<'_> {
     fn container_of(&mut self, inner: &Expr, to: &Type, span: Span) -> Result<Option<Operand>> {
         let TypeKind::Pointer(to) = &to.kind else { return Ok(None) };
         let TypeKind::Record(record) = to.kind else { return Ok(None) };
-        let Some((member, by, sign)) = moved_back(inner) else { return Ok(None) };
+        let Some((member, by, sign)) = moved_back(as_typed(inner)) else { return Ok(None) };
         let TypeKind::Pointer(member_type) = &member.ty.kind else { return Ok(None) };
         let is_odd = !matches!(member_type.kind, TypeKind::Integer(_) | TypeKind::Record(_));
         if !is_simple(by) || self.size(member_type) == 1 && is_odd {
@@ -342,6 +342,17 @@ impl Elaborator<'_> {
     }
 }
 
+/// The pointer before its conversions to `void *`, which are common between those to other types.
+fn as_typed(mut pointer: &Expr) -> &Expr {
+    use fencewright_c::typed::tree::ExprKind;
+    while let ExprKind::Convert(inner) = &pointer.kind
+        && matches!((&pointer.ty.kind, &inner.ty.kind), (TypeKind::Pointer(to), TypeKind::Pointer(_)) if to.kind == TypeKind::Void)
+    {
+        pointer = inner;
+    }
+    pointer
+}
+
 /// The pointer `p`, the number `n` and a sign: of `(char *)p + n` the sign is -1, of `(uintptr_t)p - n` it is 1. `None` for other expressions.
 fn moved_back(address: &Expr) -> Option<(&Expr, &Expr, i128)> {
     let (from, by, sign) = match &address.kind {
@@ -357,7 +368,7 @@ fn moved_back(address: &Expr) -> Option<(&Expr, &Expr, i128)> {
         _ => return None,
     };
     match &from.kind {
-        ExprKind::Convert(pointer) => Some((pointer, by, sign)),
+        ExprKind::Convert(pointer) => Some((as_typed(pointer), by, sign)),
         _ => None,
     }
 }

@@ -171,6 +171,10 @@ impl Elaborator<'_> {
         if threads != self.premises.threads {
             return Some(Premises { threads, ..self.premises.clone() });
         }
+        let mut rcu = self.premises.rcu.clone();
+        if rcu.add(&self.rcu.found) {
+            return Some(Premises { rcu, ..self.premises.clone() });
+        }
         let later = self.destroyed.is_some_and(|threads| self.instances.len() > threads);
         if (self.outlived || later) && !self.premises.outlived {
             return Some(Premises { outlived: true, ..self.premises.clone() });
@@ -214,6 +218,7 @@ impl Elaborator<'_> {
                 futexes: self.premises.futexes.clone(),
                 targets: self.premises.targets.clone(),
                 sizes: self.premises.sizes.clone(),
+                rcu,
                 fixed: true,
                 ..Premises::default()
             });

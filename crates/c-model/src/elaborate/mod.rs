@@ -117,6 +117,8 @@ struct Premises {
     targets: dispatch::Targets,
     /// The sizes that allocations may have.
     sizes: sizes::Sizes,
+    /// The threads that use RCU.
+    rcu: builtins::Users,
 }
 
 /// The numbers of statements emitted so far that read and that write shared memory.
@@ -262,6 +264,7 @@ pub struct Elaborator<'u> {
     shared: threads::Shared,
     /// For each known lock and each thread that takes it, the variable that records whether the thread holds it.
     held: FxHashMap<builtins::Holder, ObjectId>,
+    rcu: builtins::Rcu,
     /// The number of threads that existed at the last destruction of a condition variable; `None` if there was no destruction.
     destroyed: Option<usize>,
     /// Whether a condition variable may be used after or during its destruction: becomes [`Premises::outlived`] of the next attempt.
@@ -325,6 +328,7 @@ impl<'u> Elaborator<'u> {
             instances: Vec::new(),
             shared: threads::Shared::default(),
             held: FxHashMap::default(),
+            rcu: builtins::Rcu::default(),
             destroyed: None,
             outlived: false,
             computed_locks: false,

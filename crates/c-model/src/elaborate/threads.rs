@@ -156,6 +156,7 @@ impl Elaborator<'_> {
         let unit = self.unit;
         let span = unit.functions[main.index()].span;
         let parameters = self.command_line(main, span)?;
+        self.prepare_rcu(span);
         self.instances
             .push(Instance { start: Start { function: main, parameters, span }, state: State::default() });
         let mut next = 0;
@@ -208,6 +209,7 @@ impl Elaborator<'_> {
         };
         self.writer.result = result;
         let target = result.map(|register| Target::new(Spot::Register(register), callee.ty.result.clone()));
+        self.start_reader(span)?;
         self.in_function(function, target, span, |this| {
             for (n, parameter) in parameters.into_iter().enumerate() {
                 let operand = this.parameter(parameter, span)?;
@@ -223,9 +225,11 @@ impl Elaborator<'_> {
             this.end_frames(span);
             Ok(())
         })?;
-        // Lifetimes of `main` may have ended before the created threads start. The ends of these lifetimes have to be emitted, so the execution at
-        // translation time ends here.
-        if self.phase == Phase::Creating && self.left_behind().next().is_some() {
+        // Lifetimes of `main` may have ended before the created threads start. The ends of these lifetimes, and the end of `main` as a reader, have to be
+        // emitted, so the execution at translation time ends here.
+        if self.phase == Phase::Creating
+            && (self.left_behind().next().is_some() || self.writer.nesting.is_some())
+        {
             self.run();
         }
         Ok(())

@@ -42,6 +42,8 @@ pub(super) struct Writer {
     /// Whether the thread may end the process.
     pub exits: bool,
     pub result: Option<Register>,
+    /// The number of nested read-side critical sections of RCU that the thread is in; `None` if it does not use RCU.
+    pub nesting: Option<Register>,
     pub span: Span,
 }
 
@@ -72,6 +74,7 @@ impl Writer {
             end: Label(0),
             exits: false,
             result: None,
+            nesting: None,
             span,
         }
     }

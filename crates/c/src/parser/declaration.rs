@@ -71,7 +71,15 @@ impl Parser<'_> {
                 }
                 parser.block()
             })?;
-            return Ok(Some(Item::Function(Function { name, ty: function, inline, enumerators, body })));
+            let fixed = specifiers.storage.fixed;
+            return Ok(Some(Item::Function(Function {
+                name,
+                ty: function,
+                fixed,
+                inline,
+                enumerators,
+                body,
+            })));
         }
         let declaration = self.declarators(start, specifiers, name, ty)?;
         Ok(Some(Item::Declaration(declaration)))

@@ -234,7 +234,7 @@ pub enum ObjectEvent {
 pub enum Freeing {
     /// At once.
     Now,
-    /// At some time from when no hazard pointer protects the object ([`crate::layout`] has the model).
+    /// At some time from when no hazard pointer protects the object (`layout/hazards.rs` has the model).
     Retire,
 }
 

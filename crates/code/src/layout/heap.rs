@@ -12,7 +12,7 @@ use fencewright_program::BinaryOp;
 use crate::core::{Access, Freeing, NodeId, ObjectId, Register, Value};
 use crate::flat::claims::About;
 use crate::flat::{Array, Cell, CellEvent, Mark, Step, StepKind, Term, Touching, UNDEFINED, Wrong};
-use crate::layout::classes::{Placed, among};
+use crate::layout::classes::among;
 use crate::layout::resolve::Resolver;
 use crate::layout::uses::allocations_at;
 use crate::reuse::Reuse;
@@ -40,7 +40,7 @@ impl Resolver<'_> {
         let mut ways = vec![fresh];
         let reuse = self.options.reuse == Reuse::Allocated;
         if reuse && self.layout.classes[placed.class].used.freed_by.contains(&self.thread) {
-            for number in self.like(placed) {
+            for number in self.like(object) {
                 let marks = self.marks(placed.class, Mark::Freed);
                 let mark = Term::Element(marks, Box::new(Term::Number(number)));
                 let taken = vec![
@@ -55,12 +55,12 @@ impl Resolver<'_> {
             }
         }
         if let Some(returned) = self.layout.passed_to(placed.class, self.thread) {
-            for number in self.like(placed) {
+            for number in self.like(object) {
                 let taken = vec![self.take(returned, placed.class, number)];
                 ways.push(self.again(taken, register, object, number));
             }
         }
-        for number in self.like(placed) {
+        for number in self.like(object) {
             let Some(taken) = self.take_retired(placed.class, number) else { break };
             let mut taken = vec![taken];
             taken.extend(self.test_reclaimed(placed.class, number));
@@ -87,14 +87,23 @@ impl Resolver<'_> {
         counter
     }
 
-    /// The numbers of all objects whose memory this allocation may return: those of the same class with the same number of elements.
-    fn like(&self, placed: Placed) -> Vec<i64> {
-        let objects = (0..self.core.objects.len() as u32).map(|object| self.layout.placed(ObjectId(object)));
-        let alike = objects
-            .filter(|other| other.heap && (other.class, other.elements) == (placed.class, placed.elements));
+    /// The numbers of all objects whose memory this allocation may return: those of the same size.
+    fn like(&self, object: ObjectId) -> Vec<i64> {
+        let wanted = self.size(object);
+        let objects = (0..self.core.objects.len() as u32).map(ObjectId);
+        let alike = objects.filter(|other| self.layout.placed(*other).heap && self.size(*other) == wanted);
         alike
+            .map(|other| self.layout.placed(other))
             .flat_map(|other| (0..other.times as i64).map(move |time| other.first + time * other.stride))
             .collect()
+    }
+
+    /// The size of an object: its class, its number of elements, and the length of its flexible array member, if it has one.
+    pub(crate) fn size(&self, object: ObjectId) -> (usize, u64, Option<u64>) {
+        let placed = self.layout.placed(object);
+        let lengths = self.layout.classes.iter().filter_map(|class| class.lengths.as_ref());
+        let length = lengths.filter_map(|lengths| lengths.get(&object).copied()).next();
+        (placed.class, placed.elements, length)
     }
 
     /// Takes an object that another thread has freed, with an atomic step that drains the store buffer, as allocators do.

@@ -130,6 +130,10 @@ options! {
     }
     C {
         folders: many String, "-I", "DIR", "", READ_OR_SERVE, &[], "C: look for included files in this folder too, may be repeated";
+        system_folders: many String, "--isystem", "DIR", "", READ_OR_SERVE, &[], "C: like -I, for headers of the system: no warnings are about them, may be repeated";
+        sysroot: maybe String, "--sysroot", "DIR", "", READ_OR_SERVE, &[], "C: the root of the system whose headers are read, instead of /";
+        compilations: maybe PathBuf, "-p", "DIR", "", READ, &[], "C: read the options of the compiler (-I, -D, -U, -include, -isystem, -iquote, --sysroot) for each file from compile_commands.json in this folder", "No command in that file is run. A C program without an entry in it is an error.";
+        as_one: many String, "--as-one", "FILE", "", READ, &[], "C: another source file of the same program, may be repeated; then all files of the command line are one program", "`check --as-one queue.c main.c` checks one program. Functions and variables with external linkage are shared, `static` ones belong to their file. Each file has its own macros and options of `-p`.";
         heap: maybe Count<1, 1000>, "--heap", "N", "", READ_OR_SERVE, &[], "C: how many objects a malloc in a loop may allocate (4 by default); if an execution needs more, the verdict is `unknown`";
         recursion: maybe Count<1, 64>, "--recursion", "N", "", READ_OR_SERVE, &[], "C: how many calls of a function that calls itself may be nested (8 by default); if an execution needs more, the verdict is `unknown`", "A depth that follows from constants is not limited by it. If the program becomes too large with 8, then 4, 2 and 1 are tried.";
         havoc: many String, "--havoc", "NAME", "", READ_OR_SERVE, &[], "C: every call of this function returns any value of its type and writes nothing, may be repeated", "It may have a body, which is then ignored. A function that returns a pointer needs --stub. What was assumed is part of the answer; see [c.md](c.md#functions-without-a-body).";

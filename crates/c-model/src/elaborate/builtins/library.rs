@@ -112,17 +112,7 @@ impl Elaborator<'_> {
                 };
                 self.allocation(size, unit, span, &|this, bytes| this.allocate(bytes, true, span))
             }
-            Operation::AllocateAt => {
-                let place = self.argument_target(call, 0)?;
-                let (alignment, size) = (self.argument_value(call, 1)?, self.argument_value(call, 2)?);
-                if !is_alignment(alignment) {
-                    return Ok(Operand::number(INVALID));
-                }
-                let pointer =
-                    self.allocation(size, 1, span, &|this, bytes| this.allocate(bytes, false, span))?;
-                self.write(&place, pointer, span)?;
-                Ok(Operand::number(0))
-            }
+            Operation::AllocateAt => self.allocate_at(call),
             Operation::Free => {
                 let pointer = self.argument_value(call, 0)?;
                 self.free(pointer, Freeing::Now, span)
@@ -240,6 +230,19 @@ impl Elaborator<'_> {
         }
         self.free(old, Freeing::Now, span)?;
         Ok(new)
+    }
+
+    /// `posix_memalign`.
+    fn allocate_at(&mut self, call: BuiltinCall) -> Result<Operand> {
+        let span = call.span;
+        let place = self.argument_target(call, 0)?;
+        let (alignment, size) = (self.argument_value(call, 1)?, self.argument_value(call, 2)?);
+        if !is_alignment(alignment) {
+            return Ok(Operand::number(INVALID));
+        }
+        let pointer = self.allocation(size, 1, span, &|this, bytes| this.allocate(bytes, false, span))?;
+        self.write(&place, pointer, span)?;
+        Ok(Operand::number(0))
     }
 
     /// Protects an object with a hazard pointer, in one indivisible step. Returns the pointer to the object.

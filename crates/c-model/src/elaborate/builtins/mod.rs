@@ -17,6 +17,7 @@ mod library;
 mod linux;
 mod locks;
 mod mutex_types;
+mod rcu;
 mod sections;
 mod strings;
 #[cfg(test)]
@@ -33,6 +34,7 @@ use fencewright_program::Span;
 pub(crate) use forms::{Form, form};
 pub(super) use futex::Futexes;
 pub(super) use locks::Holder;
+pub(super) use rcu::{Rcu, Users};
 
 use super::objects::{Spot, Target};
 use super::{Elaborator, Result};
@@ -59,6 +61,7 @@ enum Named {
     Linux(linux::Operation),
     Fence(fences::Fence),
     Lock(locks::Operation),
+    Rcu(rcu::Operation),
     Waiting(waiting::Operation),
     Ending(ending::Operation),
     Cleanup(cleanup::Operation),
@@ -77,6 +80,7 @@ fn named(name: &str, arguments: &[Expr]) -> Option<Named> {
     atomic
         .or_else(|| fences::named(name).map(Named::Fence))
         .or_else(|| locks::named(name).map(Named::Lock))
+        .or_else(|| rcu::named(name).map(Named::Rcu))
         .or_else(|| waiting::named(name).map(Named::Waiting))
         .or_else(|| ending::named(name).map(Named::Ending))
         .or_else(|| cleanup::named(name).map(Named::Cleanup))
@@ -89,8 +93,9 @@ fn named(name: &str, arguments: &[Expr]) -> Option<Named> {
 fn advice(name: &str) -> Option<&'static str> {
     Some(match name {
         "reallocarray" => "call `realloc` with the product",
-        "synchronize_rcu" | "call_rcu" | "kfree_rcu" | "synchronize_srcu" => {
-            "grace periods are not modelled: leave out the reclamation, or write a model of it with reference counts"
+        "call_rcu" | "kfree_rcu" | "rcu_barrier" => "include <linux/rcupdate.h>, which models it",
+        "srcu_read_lock" | "srcu_read_unlock" | "synchronize_srcu" | "call_srcu" => {
+            "sleepable RCU is not modelled: if no two domains matter, use `rcu_read_lock` and `synchronize_rcu`"
         }
         "strcmp" | "strncmp" | "strcpy" | "strncpy" | "strlen" | "strcat" => {
             "include <string.h>, which models it"
@@ -119,6 +124,7 @@ impl Elaborator<'_> {
             Some(Named::Linux(operation)) => self.linux(operation, call),
             Some(Named::Fence(fence)) => self.called_fence(fence, call),
             Some(Named::Lock(operation)) => self.lock_operation(operation, call),
+            Some(Named::Rcu(operation)) => self.rcu(operation, call),
             Some(Named::Waiting(operation)) => self.waiting(operation, call),
             Some(Named::Ending(operation)) => self.ending(operation, call),
             Some(Named::Cleanup(operation)) => self.cleanup(operation, call),

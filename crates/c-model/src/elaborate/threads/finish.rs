@@ -115,6 +115,7 @@ impl Elaborator<'_> {
         self.block().extend(body);
         let end = self.writer.end;
         self.emit(StmtKind::Label(end), span);
+        self.end_reader(span);
         self.say_done(number, span)?;
         self.emit(StmtKind::Label(never), span);
         let mut flags: Vec<ObjectId> = Vec::new();
