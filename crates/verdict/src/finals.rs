@@ -87,7 +87,8 @@ impl<'p> Condition<'p> {
         truth(&self.proposition, values)
     }
 
-    /// The final states that an engine finds. They are checked by an exploration of the reference semantics within the limits `exploration`.
+    /// The final states that an engine finds. They are checked by an exploration of the reference semantics within the limits `exploration`, if it is
+    /// not `None`.
     pub fn search(
         &self,
         engine: &dyn Engine,
