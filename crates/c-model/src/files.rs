@@ -15,7 +15,7 @@ use fencewright_c::headers::{HEADERS, OF_TOOLS};
 use fencewright_c::preprocess::{Files, Form, Missing, Origin};
 use fencewright_front_end::{Compilation, Input, Unread};
 use fencewright_program::{FileId, Span};
-use fencewright_text::SourceFile;
+use fencewright_text::{Diagnostic, SourceFile};
 
 /// The folders of the C library, relative to the root of the system. Those of x86-64 are included, because the models are about that processor.
 const LIBRARY: [&str; 3] = ["usr/local/include", "usr/include/x86_64-linux-gnu", "usr/include"];
@@ -32,6 +32,8 @@ pub struct InputFiles<'i, 'a> {
     folders: Vec<Folder>,
     /// For each included file, the index in `folders` of the folder that contains it; `#include_next` starts the search after that folder.
     found: HashMap<FileId, usize>,
+    /// The files with definitions that the user has added.
+    stubs: Vec<FileId>,
 }
 
 /// A folder in which headers are searched for.
@@ -57,11 +59,20 @@ impl<'i, 'a> InputFiles<'i, 'a> {
     /// The files of an input.
     pub fn new(input: &'i mut Input<'a>) -> Self {
         let texts = HashMap::from([(FileId::MAIN, input.text().into())]);
-        InputFiles { input, texts, folders: Vec::new(), found: HashMap::new() }
+        InputFiles { input, texts, folders: Vec::new(), found: HashMap::new(), stubs: Vec::new() }
+    }
+
+    /// Reads another source file of the program.
+    pub fn source(&mut self, name: &str) -> Result<FileId, String> {
+        match self.input.read(name) {
+            Ok(file) => Ok(self.known(file)),
+            Err(Unread::Closed(why) | Unread::Full(why)) => Err(why),
+            Err(Unread::NoText(diagnostic)) => Err(diagnostic.message),
+        }
     }
 
     /// Sets the folders for a source file; `compilation` has the options with which it is compiled, if they are known.
-    pub fn compile(&mut self, compilation: Option<&Compilation>) {
+    fn compile(&mut self, compilation: Option<&Compilation>) {
         let options = &self.input.options.c;
         let none = Compilation::default();
         let of = compilation.unwrap_or(&none);
@@ -78,6 +89,23 @@ impl<'i, 'a> InputFiles<'i, 'a> {
             .chain(library.map(folder(Kind::System)))
             .chain(compilers.map(folder(Kind::Compiler)))
             .collect();
+    }
+
+    /// Reads the files given by `--stub`. Returns each with its name.
+    pub fn read_stubs(&mut self) -> Result<Vec<(FileId, String)>, Diagnostic> {
+        let names = self.input.options.c.stubs.clone();
+        for name in &names {
+            let unread = |why: String| {
+                Diagnostic::new(Span::default(), format!("cannot read `{name}`, given by --stub: {why}"))
+            };
+            let file = match self.input.read(name) {
+                Ok(file) => self.known(file),
+                Err(Unread::Closed(why) | Unread::Full(why)) => return Err(unread(why)),
+                Err(Unread::NoText(diagnostic)) => return Err(diagnostic),
+            };
+            self.stubs.push(file);
+        }
+        Ok(self.stubs.iter().copied().zip(names).collect())
     }
 
     fn known(&mut self, file: FileId) -> FileId {
@@ -167,6 +195,11 @@ impl<'i, 'a> InputFiles<'i, 'a> {
 }
 
 impl Files for InputFiles<'_, '_> {
+    fn begin(&mut self, source: FileId) {
+        let (name, options) = (&self.input.sources.file(source).name, self.input.options);
+        self.compile(options.c.compilations.get(name));
+    }
+
     fn include(&mut self, name: &str, form: Form, from: FileId, _at: Span) -> Result<FileId, Missing> {
         const USERS: [Kind; 1] = [Kind::Users];
         const SYSTEM: [Kind; 2] = [Kind::System, Kind::Compiler];
@@ -201,6 +234,10 @@ impl Files for InputFiles<'_, '_> {
             },
         };
         found.ok_or_else(|| self.missing(beside.as_deref(), form, why))
+    }
+
+    fn further(&self) -> &[FileId] {
+        &self.stubs
     }
 
     fn origin(&self, file: FileId) -> Origin {

@@ -5,12 +5,13 @@ use std::ops::Range;
 use fencewright_code::spinning::add_waiting_places;
 use fencewright_front_end::edit::{Change, Edit};
 use fencewright_front_end::facts::Facts;
+use fencewright_front_end::orders::Ordered;
 use fencewright_front_end::words::{Meaning, Spot, Words};
 use fencewright_front_end::{COptions, FrontEnd, Input, Loaded, Options, Parsed, Spins, between};
 use fencewright_program::{Formula, Program, Property, PropertyKind, Span};
 use fencewright_text::{Diagnostic, Stop};
 
-use crate::{c, edit, export};
+use crate::{c, edit, export, orders};
 
 /// Tells the user to what exactly verdicts about a C program apply.
 const MEANING: &str = "this is about the program as written, each access one instruction in program order, on x86 (or PSO) hardware; \
@@ -66,6 +67,10 @@ impl FrontEnd for C {
 
     fn edit(&self, text: &str, edits: &[&Edit]) -> Result<Vec<Change>, String> {
         edit::changes(text, edits)
+    }
+
+    fn orders(&self, loaded: &Loaded, stop: &Stop<'_>) -> Option<Vec<Ordered>> {
+        orders::orders(loaded, stop)
     }
 
     fn has_locked_stores(&self) -> bool {

@@ -8,19 +8,23 @@ pub mod elaborate;
 pub mod export;
 mod files;
 mod front_end;
+mod orders;
 mod parts;
 mod sites;
 mod steps;
 
 use std::cell::Cell;
 
+use elaborate::Replaced;
 use fencewright_c::headers::PREDEFINED;
+use fencewright_c::preprocess::{MacroOption, Preprocessed, Source};
 use fencewright_c::typed::tree::Unit;
 use fencewright_c::{Error, parser, preprocess, typed};
 use fencewright_code::pipeline::{self, Translated};
 use fencewright_code::reuse::Reuse;
 use fencewright_front_end::facts::Facts;
-use fencewright_front_end::{COptions, Input, Parsed, Spins};
+use fencewright_front_end::{COptions, Compilation, Input, Options, Parsed, Spins};
+use fencewright_program::{FileId, Span};
 use fencewright_text::{Diagnostic, Sources, Stop};
 use files::InputFiles;
 
@@ -29,24 +33,54 @@ pub use front_end::C;
 /// Reads a C program and translates it to the syntax tree of `.fw`.
 pub fn c(input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     let (stop, options) = (input.stop, input.options);
-    let predefined = PREDEFINED.into_iter().map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
-    let macros: Vec<_> = predefined.chain(options.defines.iter().cloned()).collect();
-    let mut files = InputFiles::new(input);
-    files.compile(None);
-    let text = preprocess::preprocess(&mut files, &macros, &|| stop.now()).map_err(diagnostics)?;
+    let (text, replaced) = preprocessed(input)?;
     let unit = parser::parse_unless(&text, &|| stop.now()).map_err(diagnostics)?;
-    let sites = Some(sites::sites(&unit, &input.sources, stop));
+    let sites = Some(sites::sites(&unit, &text.names, &input.sources, stop));
     let warnings = text.warnings.iter().cloned().map(diagnostic).collect();
     let typed = typed::typed_unless(&text, &unit, &|| stop.now()).map_err(diagnostics)?;
     let facts = Facts { steps: steps::steps(&unit, stop), ..Facts::default() };
     let parsed = Parsed { sites, warnings, facts, ..Parsed::default() };
-    translated(typed, &options.c, &input.sources, parsed, stop)
+    translated(typed, &options.c, replaced, &input.sources, parsed, stop)
+}
+
+/// Preprocesses the source files, and the stubs after the main file.
+fn preprocessed(input: &mut Input<'_>) -> Result<(Preprocessed, Replaced), Vec<Diagnostic>> {
+    let (stop, options) = (input.stop, input.options);
+    let main = input.sources.name().to_owned();
+    let mut files = InputFiles::new(input);
+    let mut sources = vec![source(FileId::MAIN, &main, options)];
+    for name in &options.c.also {
+        let unreadable = |why| vec![Diagnostic::new(Span::default(), format!("cannot read `{name}`: {why}"))];
+        sources.push(source(files.source(name).map_err(unreadable)?, name, options));
+    }
+    let replaced = Replaced::new(&options.c, files.read_stubs().map_err(|error| vec![error])?)?;
+    let text = preprocess::preprocess_all(&mut files, &sources, &|| stop.now()).map_err(diagnostics)?;
+    Ok((text, replaced))
+}
+
+/// A source file with its macros: those of the compiler, of the build system, and of the command line.
+fn source(file: FileId, name: &str, options: &Options) -> Source {
+    let define = |name: String, value: Option<String>| MacroOption::Define(name, value);
+    let predefined = PREDEFINED.into_iter().map(|(name, value)| define(name.into(), Some(value.into())));
+    let none = Compilation::default();
+    let built = options.c.compilations.get(name).unwrap_or(&none);
+    let of_build = built.macros.iter().map(|option| match option {
+        fencewright_front_end::MacroOption::Define(name, value) => define(name.clone(), value.clone()),
+        fencewright_front_end::MacroOption::Undefine(name) => MacroOption::Undefine(name.clone()),
+    });
+    let given = options.defines.iter().map(|(name, value)| define(name.clone(), value.clone()));
+    Source {
+        file,
+        macros: predefined.chain(of_build).chain(given).collect(),
+        includes: built.includes.clone(),
+    }
 }
 
 /// Translates a typed program. Adds the resulting syntax tree, its inlined calls, the facts and the warnings to `parsed`.
 fn translated(
     unit: Unit,
     options: &COptions,
+    replaced: Replaced,
     sources: &Sources,
     mut parsed: Parsed,
     stop: &Stop<'_>,
@@ -66,7 +100,8 @@ fn translated(
     let translated = |recursion: usize| {
         let cut = Cell::new(false);
         let elaborated = |reuse: Reuse| {
-            let options = elaborate::Options { spurious, reuse, accesses_only, recursion };
+            let options =
+                elaborate::Options { spurious, reuse, accesses_only, recursion, replaced: &replaced };
             elaborate::elaborate(&unit, &options, &cut, stop)
         };
         pipeline::translate(&elaborated, modelled, sources, stop).map_err(|errors| (errors, cut.get()))
@@ -77,13 +112,15 @@ fn translated(
         if !matches!(result, Err((_, true))) || stop.now() {
             break;
         }
-        result = translated(depth).or_else(|(_, cut)| result.map_err(|(errors, _)| (errors, cut)));
+        // The error of a smaller program is more telling than that a larger one is too large.
+        result = translated(depth);
     }
     let Translated { file, plain, facts, calls, warnings } = result.map_err(|(errors, _)| errors)?;
     (parsed.file, parsed.plain, parsed.calls) = (file, plain, calls);
     parsed.facts = Facts { steps: std::mem::take(&mut parsed.facts.steps), ..facts };
     parsed.warnings.extend(unit.warnings.into_iter().map(diagnostic));
     parsed.warnings.extend(warnings);
+    parsed.warnings.extend(replaced.unused(&parsed.facts.assumed));
     Ok(parsed)
 }
 

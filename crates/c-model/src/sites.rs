@@ -2,23 +2,45 @@
 //!
 //! If a statement begins with a macro use, a fence can be inserted before that use; if it ends with a macro use, after that use. The site of a
 //! statement inside a macro is in the macro definition; a fence there takes effect in every use of the macro, and the number of uses is recorded. No
-//! fence is inserted into a model header. A fence can be inserted before a declaration, as C allows since C99.
+//! fence is inserted into a model header; which other files may be changed is decided later. A fence can be inserted before a declaration, as C allows
+//! since C99.
 
-use fencewright_c::ast::{Block, Definition, Expr, Initializer, Item, Statement, StatementKind, Unit};
-use fencewright_front_end::places::{Site, Sites};
+use fencewright_c::Names;
+use fencewright_c::ast::{
+    Block, Definition, Expr, Function, Initializer, Item, Statement, StatementKind, Unit,
+};
+use fencewright_front_end::places::{Routine, Site, Sites};
 use fencewright_text::{Sources, Stop};
 
 use crate::parts::{self, Inner, Part};
 
-/// All sites in the functions of a unit.
-pub fn sites(unit: &Unit, sources: &Sources, stop: &Stop<'_>) -> Sites {
-    let mut walk = Walk { sources, stop, sites: Sites::default() };
-    for item in &unit.items {
-        if let Item::Function(function) = item {
-            walk.block(&function.body);
-        }
+/// Collects all sites.
+pub fn sites(unit: &Unit, names: &Names, sources: &Sources, stop: &Stop<'_>) -> Sites {
+    let mut walk = Walk { sources, stop, sites: Sites::of(routines(unit, names)) };
+    for function in functions(unit) {
+        walk.block(&function.body);
     }
     walk.sites
+}
+
+fn functions(unit: &Unit) -> impl Iterator<Item = &Function> {
+    unit.items.iter().filter_map(|item| match item {
+        Item::Function(function) => Some(function),
+        Item::Declaration(_) => None,
+    })
+}
+
+/// The functions with a body, except those that a macro produces.
+fn routines(unit: &Unit, names: &Names) -> Vec<Routine> {
+    let name = |function: &Function| names.spelling(function.name.symbol).to_string();
+    let main = functions(unit).find(|function| name(function) == "main").map(|main| main.name.span.file);
+    let own = functions(unit).filter(|function| function.name.span.file == function.body.span.file);
+    own.map(|function| Routine {
+        name: name(function),
+        body: function.body.span,
+        library: function.inline || Some(function.body.span.file) != main,
+    })
+    .collect()
 }
 
 struct Walk<'s> {
@@ -37,13 +59,14 @@ impl Walk<'_> {
     /// Adds the sites of a statement in a block or, if `bare`, of the body of a statement without braces around it.
     fn statement(&mut self, statement: &Statement, bare: bool) {
         match statement.definition.as_deref() {
-            Some(definition) if !self.sources.is_users(definition.span.file) => {}
+            Some(definition) if self.sources.is_built_in(definition.span.file) => {}
             Some(&Definition { span, starts, ends, .. }) => {
+                let ends = ends && !leaves(statement);
                 self.sites.insert_in_macro(span, Site { before: starts, after: ends, bare, uses: 1 });
             }
-            None if !self.sources.is_users(statement.span.file) => {}
+            None if self.sources.is_built_in(statement.span.file) => {}
             None => {
-                let (before, after) = (statement.starts, statement.ends);
+                let (before, after) = (statement.starts, statement.ends && !leaves(statement));
                 self.sites.insert(statement.span, Site { before, after, bare, uses: 0 });
             }
         }
@@ -98,4 +121,12 @@ impl Walk<'_> {
             Inner::Block(block) => self.block(block),
         });
     }
+}
+
+/// Whether control never reaches the point after a statement.
+fn leaves(statement: &Statement) -> bool {
+    matches!(
+        statement.kind,
+        StatementKind::Goto(_) | StatementKind::Break | StatementKind::Continue | StatementKind::Return(_)
+    )
 }

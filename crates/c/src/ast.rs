@@ -19,8 +19,12 @@ use crate::token::{ExpansionId, Symbol};
 pub struct Unit {
     /// The declarations and function definitions at file scope, in order.
     pub items: Vec<Item>,
+    /// For each source file, the number of items up to its end.
+    pub ends: Vec<usize>,
     /// All structures and unions, including those that are only mentioned and never defined. A [`RecordId`] is an index into this list.
     pub records: Vec<Record>,
+    /// Structures and unions with later definitions of them, by other source files.
+    pub again: Vec<(RecordId, RecordId)>,
     /// The number of enumerations; an [`EnumerationId`] is less than this number.
     pub enumerations: u32,
 }
@@ -41,6 +45,10 @@ pub struct Function {
     pub name: Name,
     /// The return type and the parameters.
     pub ty: Rc<FunctionType>,
+    /// Whether it is `static`.
+    pub fixed: bool,
+    /// Whether it is declared `inline`.
+    pub inline: bool,
     /// Enumerators declared in the return type or in the parameter types.
     pub enumerators: Vec<Enumerator>,
     /// The statements in braces after the declarator.
@@ -86,6 +94,8 @@ pub struct Storage {
     pub external: bool,
     /// `_Thread_local` or `__thread`.
     pub thread_local: bool,
+    /// `inline`.
+    pub inline: bool,
 }
 
 /// A declared name with its type and initialiser.
@@ -221,6 +231,8 @@ pub struct Assembly {
     pub text: String,
     /// Whether the statement is `asm goto`, which may jump to labels of the function.
     pub jumps: bool,
+    /// Whether it is `volatile`. A statement without outputs always is. A compiler may remove any other one if its outputs are not used.
+    pub volatile: bool,
     /// Outputs: the constraint and the operand.
     pub outputs: Vec<(String, Expr)>,
     /// Inputs: the constraint and the operand.

@@ -1,13 +1,23 @@
 //! Model headers: the texts that replace the headers of the C library, of Linux and of other verifiers in `#include <...>`. They declare types,
 //! macros and functions. Crate `c-model` recognises most of these functions by name; a few have a body here.
 
+/// The numbers of system calls.
+const SYSTEM_CALLS: &str = include_str!("headers/sys/syscall.h");
+
+/// The name of the system call with this number.
+pub fn system_call(number: i128) -> Option<&'static str> {
+    let defined = SYSTEM_CALLS.lines().filter_map(|line| line.strip_prefix("#define __NR_")?.split_once(' '));
+    defined.into_iter().find(|(_, value)| *value == number.to_string()).map(|(name, _)| name)
+}
+
 /// The text of each model header, by its name. Some headers only include another one.
-pub const HEADERS: [(&str, &str); 62] = [
+pub const HEADERS: [(&str, &str); 69] = [
     ("alloca.h", "#include <stdlib.h>\n"),
     ("asm/atomic.h", "#include <linux/atomic.h>\n"),
     ("asm/barrier.h", "#include <linux/compiler.h>\n"),
     ("asm/cmpxchg.h", "#include <linux/compiler.h>\n"),
     ("asm/processor.h", "#include <linux/compiler.h>\n"),
+    ("asm/unistd.h", "#include <sys/syscall.h>\n"),
     ("assert.h", include_str!("headers/assert.h")),
     ("bits/pthreadtypes.h", "#include <fencewright/pthread_types.h>\n"),
     ("bits/types/sigset_t.h", "#include <signal.h>\n"),
@@ -28,13 +38,17 @@ pub const HEADERS: [(&str, &str); 62] = [
     ("linux/atomic.h", include_str!("headers/linux/atomic.h")),
     ("linux/bug.h", "#include <linux/compiler.h>\n"),
     ("linux/compiler.h", include_str!("headers/linux/compiler.h")),
+    ("linux/futex.h", include_str!("headers/linux/futex.h")),
     ("linux/kernel.h", "#include <linux/compiler.h>\n"),
     ("linux/list.h", include_str!("headers/linux/list.h")),
     ("linux/mutex.h", include_str!("headers/linux/mutex.h")),
-    ("linux/rcupdate.h", "#include <linux/compiler.h>\n"),
+    ("linux/preempt.h", "#include <linux/compiler.h>\n"),
+    ("linux/rculist.h", include_str!("headers/linux/rculist.h")),
+    ("linux/rcupdate.h", include_str!("headers/linux/rcupdate.h")),
     ("linux/rwlock.h", "#include <linux/spinlock.h>\n"),
     ("linux/sched.h", "#include <linux/compiler.h>\n"),
     ("linux/slab.h", include_str!("headers/linux/slab.h")),
+    ("linux/smp.h", "#include <linux/compiler.h>\n"),
     ("linux/spinlock.h", include_str!("headers/linux/spinlock.h")),
     ("linux/stddef.h", "#include <linux/types.h>\n"),
     ("linux/types.h", include_str!("headers/linux/types.h")),
@@ -58,9 +72,11 @@ pub const HEADERS: [(&str, &str); 62] = [
     ("strings.h", include_str!("headers/strings.h")),
     ("sys/errno.h", "#include <errno.h>\n"),
     ("sys/signal.h", "#include <signal.h>\n"),
+    ("sys/syscall.h", SYSTEM_CALLS),
     ("sys/time.h", include_str!("headers/sys/time.h")),
     ("sys/types.h", include_str!("headers/sys/types.h")),
     ("threads.h", include_str!("headers/threads.h")),
+    ("syscall.h", "#include <sys/syscall.h>\n"),
     ("time.h", include_str!("headers/time.h")),
     ("unistd.h", include_str!("headers/unistd.h")),
     ("x86intrin.h", "#include <immintrin.h>\n"),
@@ -71,7 +87,7 @@ pub const HEADERS: [(&str, &str); 62] = [
 pub const OF_TOOLS: [&str; 3] = ["dat3m.h", "genmc.h", "lkmm.h"];
 
 /// The predefined macros, as in gcc on x86-64 under Linux.
-pub const PREDEFINED: [(&str, &str); 106] = [
+pub const PREDEFINED: [(&str, &str); 107] = [
     ("__STDC__", "1"),
     ("__STDC_VERSION__", "201112L"),
     ("__STDC_HOSTED__", "1"),
@@ -98,6 +114,7 @@ pub const PREDEFINED: [(&str, &str); 106] = [
     ("__ORDER_LITTLE_ENDIAN__", "1234"),
     ("__ORDER_BIG_ENDIAN__", "4321"),
     ("__BYTE_ORDER__", "1234"),
+    ("__LITTLE_ENDIAN__", "1"),
     ("__ATOMIC_RELAXED", "0"),
     ("__ATOMIC_CONSUME", "1"),
     ("__ATOMIC_ACQUIRE", "2"),

@@ -49,8 +49,14 @@ pub fn run(args: &CertifyArgs, out: &mut Output) -> Status {
         }
         Err(Unread::GivenUp(reason)) => {
             let answer = Answer::Unknown(reason.to_string());
-            let certified =
-                Certified { name: &name, program: &program, certificate: None, answer, seconds: 0.0 };
+            let certified = Certified {
+                name: &name,
+                program: &program,
+                certificate: None,
+                assumed: &[],
+                answer,
+                seconds: 0.0,
+            };
             return tell(&certified, args.settings.json, out);
         }
     };
@@ -74,8 +80,15 @@ pub fn run(args: &CertifyArgs, out: &mut Output) -> Status {
         None => checked(&certificate, &read, &limits),
     };
     let seconds = start.elapsed().as_secs_f64();
-    let certified =
-        Certified { name: &name, program: &program, certificate: Some(&certificate), answer, seconds };
+    let assumed = &loaded.facts.assumed;
+    let certified = Certified {
+        name: &name,
+        program: &program,
+        certificate: Some(&certificate),
+        assumed,
+        answer,
+        seconds,
+    };
     tell(&certified, args.settings.json, out)
 }
 

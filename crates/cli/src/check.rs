@@ -172,6 +172,9 @@ impl Checker<'_> {
             status = status.and(self.check_model(source, model, &limits, out));
             limits = args::limits(&self.args.settings);
         }
+        if !self.args.settings.json {
+            out.print(&remarks::assumed(source));
+        }
         if is_talkative(&self.args.settings) {
             out.print(&remarks::meaning(source));
         }

@@ -4,7 +4,7 @@ use fencewright::engines::Limits;
 
 use crate::args::ConvertArgs;
 use crate::files;
-use crate::input::{load_program, tell_notes};
+use crate::input::{load_program, tell_assumed, tell_notes};
 use crate::output::{Output, complain, error_colour, write_error};
 use crate::status::Status;
 
@@ -37,5 +37,6 @@ pub fn run(args: &ConvertArgs, out: &mut Output) -> Status {
         }
     };
     tell_notes(loaded);
+    tell_assumed(loaded);
     files::deliver(&converted, args.settings.output.as_deref(), out)
 }

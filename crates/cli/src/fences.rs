@@ -11,7 +11,7 @@ use fencewright::lang::source::escape;
 use fencewright::lang::{Loaded, Position, Sources};
 use fencewright::program::Span;
 use fencewright::{Error, PosedRepair, Program, Purpose, is_met};
-use fencewright_report::{Source, Style, fences, remarks};
+use fencewright_report::{Source, Style, audit, fences, remarks};
 
 use crate::args::{FencesArgs, is_talkative, reader_for_robustness, repair};
 use crate::gathered::Gathered;
@@ -167,8 +167,11 @@ impl Work<'_> {
         }
         let style = to.out.style;
         to.out.print(&match args.settings.json {
-            true => fences::audit_json(source, &audited),
-            false => fences::audit_text(source, &audited, !args.settings.quiet, style),
+            true => audit::json(source, &audited),
+            false => {
+                let model = self.posed.goal.model().name();
+                audit::text(source, model, &audited, !args.settings.quiet, style)
+            }
         });
         let unknown = audited.iter().any(|a| matches!(a.need, Need::Unknown(_)));
         if unknown { Status::Unknown } else { Status::Fine }
@@ -211,6 +214,7 @@ impl Work<'_> {
             out.print(&fences::json(source, question, &found, edited));
         } else if !args.settings.diff {
             out.print(&fences::text(source, question, &found, !args.settings.quiet, out.style));
+            out.print(&remarks::assumed(source));
             if !args.settings.quiet {
                 out.print(&remarks::meaning(source));
             }
@@ -218,7 +222,7 @@ impl Work<'_> {
             out.print(diff);
         } else {
             let verdict = fences::text(source, question, &found, false, Style::default());
-            write_error(&format!("fencewright: {verdict}"));
+            write_error(&format!("fencewright: {verdict}{}", remarks::assumed(source)));
         }
         if let Some(failed) = failed {
             complain(loaded.sources.name(), &escape(&failed.why));

@@ -35,7 +35,11 @@ impl Original {
     /// Reads at most `most` bytes of a file that will be replaced later. The file must be regular.
     pub fn read(path: &Path, most: u64) -> io::Result<Self> {
         // Opening a pipe would block until another process writes to it.
-        if !fs::metadata(path)?.is_file() {
+        let kind = fs::metadata(path)?;
+        if kind.is_dir() {
+            return Err(io::Error::from(io::ErrorKind::IsADirectory));
+        }
+        if !kind.is_file() {
             return Err(refusal("this is not a regular file, so it cannot be written back"));
         }
         let file = File::open(path)?;

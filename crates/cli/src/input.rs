@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use fencewright::engines::Limits;
@@ -10,7 +11,7 @@ use fencewright::lang::source::{escape, marked_like};
 use fencewright::lang::{Loaded, Sources};
 use fencewright::program::FileId;
 use fencewright::settings::Settings;
-use fencewright::{Error, Program, Reader};
+use fencewright::{Error, Program, Reader, folder};
 use fencewright_report::json;
 
 use crate::args::limits;
@@ -45,6 +46,9 @@ impl Unloadable {
                 let failure = json::Failure::new(name, why, position);
                 return Unloadable { message, failure, status: Status::Bad };
             }
+            Error::File(path, error) if error.kind() == ErrorKind::IsADirectory => {
+                (format!("{}{}", in_words(error), of_folder(path)), Status::Bad)
+            }
             Error::File(_, error) => (in_words(error), Status::Bad),
             Error::Unfinished { .. } => (error.to_string(), Status::Unknown),
             _ => (in_full(error), Status::Bad),
@@ -71,10 +75,22 @@ const NO_PROPERTY: &str = "
             assert r == 1;                                  inside a thread
         or ask for freedom from deadlock: --property deadlock";
 
+/// Help where a folder is given instead of a program; only `check` reads folders.
+fn of_folder(path: &Path) -> String {
+    let folder = escape(&name_of(path));
+    let programs = folder::programs(&[path.to_path_buf()]).unwrap_or_default();
+    let first = programs.first().map(|program| escape(&name_of(&program.file)));
+    let first = first.unwrap_or_else(|| format!("{folder}/FILE"));
+    format!(
+        "\n  help: this command takes programs, such as {first}; `fencewright check {folder}` checks all of a folder"
+    )
+}
+
 /// The message of an error, followed by the options that help.
 pub fn in_full(error: &Error) -> String {
     match error {
         Error::NoProperty => format!("{error}{NO_PROPERTY}"),
+        Error::Setting("compilations", why) => format!("-p: {why}"),
         Error::Setting(name, why) => format!("--{name}: {why}"),
         _ => error.to_string(),
     }
@@ -184,6 +200,13 @@ pub fn load_originals(
     };
     let program = reader.within(limits).read_with(&name_of(path), &main.bytes, &open).map_err(failed)?;
     Ok((program, Originals { main: (path.to_owned(), main), included: included.into_inner() }))
+}
+
+/// Prints the assumptions about functions that are part of a translated program.
+pub fn tell_assumed(loaded: &Loaded) {
+    for assumed in &loaded.facts.assumed {
+        complain(loaded.sources.name(), &format!("assumed: {}", escape(&assumed.to_string())));
+    }
 }
 
 /// Prints the notes and warnings about a program.

@@ -42,7 +42,8 @@ fn main() -> ExitCode {
     bug::install();
     // Usage errors end here with status 2, --help and --version with status 0.
     let matches = args::command_line().get_matches();
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    cli.command.join_files();
     stop::install();
     gaps::watch();
     let mut out = Output::new();

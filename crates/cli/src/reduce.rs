@@ -10,7 +10,7 @@ use fencewright::settings::{Partial, Sizes, Target};
 
 use crate::args::ReduceArgs;
 use crate::files;
-use crate::input::{load_program, tell_notes};
+use crate::input::{load_program, tell_assumed, tell_notes};
 use crate::output::{Output, complain, error_colour, write_error};
 use crate::status::Status;
 
@@ -36,6 +36,7 @@ pub fn run(args: &ReduceArgs, out: &mut Output) -> Status {
     match text(args, loaded) {
         Ok(text) => {
             tell_notes(loaded);
+            tell_assumed(loaded);
             files::deliver(&text, args.settings.output.as_deref(), out)
         }
         Err(Unsupported { why, span: Some(span) }) if span != Span::default() => {

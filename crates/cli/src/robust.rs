@@ -78,6 +78,9 @@ fn examine_all(args: &RobustArgs, options: &Options, gathered: &mut Gathered, ou
         if let Some(page) = gathered.page() {
             page.robust(source, &answer, args.settings.all_attacks);
         }
+        if !args.settings.json {
+            out.print(&remarks::assumed(source));
+        }
         if is_talkative(&args.settings) {
             out.print(&remarks::meaning(source));
         }

@@ -16,7 +16,7 @@ use fencewright_report::text::{self, Cells, Table};
 use fencewright_report::{Source, Style};
 
 use crate::args::RunArgs;
-use crate::input::{load_program, tell_notes};
+use crate::input::{load_program, tell_assumed, tell_notes};
 use crate::output::{Output, complain};
 use crate::status::Status;
 
@@ -39,6 +39,7 @@ pub fn run(args: &RunArgs, out: &mut Output) -> Status {
     };
     let loaded = program.loaded();
     tell_notes(loaded);
+    tell_assumed(loaded);
     let seed = args.settings.seed.unwrap_or_else(Random::fresh_seed);
     out.print(&format!(
         "{} steps under {}, --seed {seed}\n",

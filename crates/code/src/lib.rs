@@ -11,6 +11,7 @@ pub mod core;
 mod dataflow;
 mod emit;
 pub mod flat;
+mod hazards;
 mod late_stores;
 mod layout;
 mod lifetimes;

@@ -22,7 +22,6 @@ pub fn functions(
 ) -> Option<Vec<Option<BTreeSet<u32>>>> {
     let mut nodes = nodes.clone();
     unify(core, &mut nodes, stop).ok()?;
-    containers::unify(core, &mut nodes, stop).ok()?;
     let of = |&(thread, register): &(ThreadNumber, Register)| {
         let points = core.threads[thread.0 as usize].registers[register.0 as usize].points?;
         let strangers = nodes.strangers(points);
@@ -32,9 +31,18 @@ pub fn functions(
     Some(pointers.iter().map(of).collect())
 }
 
-/// Unifies the nodes of registers and of dereferenced pointers with those that their values may point to. Also records the numbers, other than
-/// addresses of objects, that occur where pointers are expected.
-pub(crate) fn unify(core: &Core, nodes: &mut Nodes, stop: &Stop<'_>) -> Result<(), Box<Diagnostic>> {
+/// Unifies the nodes of registers and of dereferenced pointers with those that their values may point to, and the nodes of structures that the same
+/// `container_of` may return. Also records the numbers, other than addresses of objects, that occur where pointers are expected.
+pub(crate) fn unify(core: &Core, nodes: &mut Nodes, stop: &Stop<'_>) -> Result<(), Vec<Diagnostic>> {
+    assignments(core, nodes, stop).map_err(|clash| vec![*clash])?;
+    containers::unify(core, nodes, stop).map_err(|clash| clash.diagnostics().to_vec())?;
+    // Only now do the objects have nodes for all members that the program uses: some are used only through the result of `container_of`.
+    initial_strangers(core, nodes);
+    Ok(())
+}
+
+/// Unifies the nodes of registers and of dereferenced pointers with those that their values may point to.
+fn assignments(core: &Core, nodes: &mut Nodes, stop: &Stop<'_>) -> Result<(), Box<Diagnostic>> {
     let has_containers = has_containers(core, stop);
     for thread in &core.threads {
         let points = |register: Register| thread.registers[register.0 as usize].points;
@@ -53,7 +61,6 @@ pub(crate) fn unify(core: &Core, nodes: &mut Nodes, stop: &Stop<'_>) -> Result<(
         });
         result?;
     }
-    initial_strangers(core, nodes);
     Ok(())
 }
 
@@ -119,7 +126,10 @@ fn equal_nodes(kind: &StmtKind, core: &Core, nodes: &mut Nodes, points: Points<'
             _ => {}
         });
     });
-    if let StmtKind::Special(ObjectEvent::Free(pointer, node)) = kind {
+    if let StmtKind::Special(
+        ObjectEvent::Free(pointer, node, _) | ObjectEvent::Retired { pointer, target: node, .. },
+    ) = kind
+    {
         through(pointer, *node);
     }
     equal.extend(compared);

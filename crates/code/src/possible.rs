@@ -7,7 +7,6 @@ use fencewright_text::Stop;
 use rustc_hash::FxHashMap;
 
 use crate::core::{Core, Known, NodeId, Register, StmtKind, ThreadNumber, Value, each_statement};
-use crate::layout::containers;
 use crate::nodes::{Nodes, Shape};
 use crate::points_to;
 
@@ -25,8 +24,7 @@ pub fn numbers(
 ) -> Vec<BTreeSet<i64>> {
     let mut nodes = nodes.clone();
     let none = || vec![BTreeSet::new(); wanted.len()];
-    if points_to::unify(core, &mut nodes, stop).is_err() || containers::unify(core, &mut nodes, stop).is_err()
-    {
+    if points_to::unify(core, &mut nodes, stop).is_err() {
         return none();
     }
     let mut found = Found { nodes: &nodes, registers: FxHashMap::default(), places: FxHashMap::default() };

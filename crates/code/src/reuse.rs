@@ -9,7 +9,8 @@ use fencewright_text::Stop;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::{
-    Core, NodeId, ObjectEvent, Origin, Register, StmtKind, ThreadNumber, Times, Value, each_statement,
+    Core, Freeing, NodeId, ObjectEvent, Origin, Register, StmtKind, ThreadNumber, Times, Value,
+    each_statement,
 };
 use crate::layout::uses::allocations_at;
 use crate::nodes::Nodes;
@@ -32,6 +33,9 @@ pub enum Reuse {
 struct Use {
     allocated_by: FxHashSet<ThreadNumber>,
     freed_by: FxHashSet<ThreadNumber>,
+    /// The threads that free objects at once, without regard to hazard pointers.
+    freed_now_by: FxHashSet<ThreadNumber>,
+    retired: bool,
 }
 
 impl Use {
@@ -40,7 +44,7 @@ impl Use {
     }
 
     fn foreign(&self) -> bool {
-        self.allocated_by.iter().any(|one| self.freed_by.iter().any(|other| one != other))
+        self.allocated_by.iter().any(|one| self.freed_now_by.iter().any(|other| one != other))
     }
 }
 
@@ -50,9 +54,21 @@ pub fn comes_back(core: &Core, nodes: &Nodes, stop: &Stop<'_>) -> bool {
     let freed = |node: NodeId| uses.get(&nodes.find(node)).is_some_and(|of| !of.freed_by.is_empty());
     let object = |number: crate::core::ObjectId| &core.objects[number.0 as usize];
     let mut folded = core.compared.iter().flat_map(|&(one, other)| [(one, other), (other, one)]);
-    uses.values().any(Use::own)
+    uses.values().any(|of| of.own() || of.retired)
         || !passed_on(core, nodes, stop).is_empty()
         || folded.any(|(old, new)| freed(object(old).node) && is_later(object(new).origin))
+}
+
+/// Whether the program retires objects.
+pub fn retires(core: &Core, stop: &Stop<'_>) -> bool {
+    let mut found = false;
+    for thread in &core.threads {
+        each_statement(&thread.code, stop, &mut |statement| {
+            let freed = matches!(statement.kind, StmtKind::Special(ObjectEvent::Free(.., Freeing::Retire)));
+            found |= freed;
+        });
+    }
+    found
 }
 
 /// The classes whose objects are freed by one thread and allocated by another one, and whose pointers are compared.
@@ -76,9 +92,14 @@ fn uses(core: &Core, nodes: &Nodes, stop: &Stop<'_>) -> FxHashMap<NodeId, Use> {
     }
     for (number, thread) in (0..).map(ThreadNumber).zip(&core.threads) {
         each_statement(&thread.code, stop, &mut |statement| {
-            if let StmtKind::Special(ObjectEvent::Free(_, node)) = &statement.kind {
+            if let StmtKind::Special(ObjectEvent::Free(_, node, freeing)) = &statement.kind {
                 for freed in allocations_at(core, nodes, *node) {
-                    uses.entry(freed).or_default().freed_by.insert(number);
+                    let used = uses.entry(freed).or_default();
+                    used.freed_by.insert(number);
+                    match freeing {
+                        Freeing::Now => _ = used.freed_now_by.insert(number),
+                        Freeing::Retire => used.retired = true,
+                    }
                 }
             }
         });

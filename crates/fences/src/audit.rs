@@ -1,45 +1,65 @@
-//! Audits the fences that a program already has. Each fence is removed alone, and the remaining program is verified: if it meets the goal, the fence
-//! is superfluous. The superfluous fences are then removed one after another; a fence that is needed once earlier ones are gone is put back.
+//! Audits the fences and memory orders that a program has: weakens each operation alone and verifies the remaining program. Then weakens as many of
+//! those operations as possible together, in the order of the text, and keeps each that is needed once the earlier ones are weaker.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeSet, HashMap};
 
 use fencewright_engines::{Limits, Progress};
-use fencewright_lang::places::{Place, Placed, Side};
-use fencewright_program::{Action, EdgeId, Op, Program, Property, Span, ThreadId};
+use fencewright_lang::orders::Operation;
+use fencewright_program::{Program, Property, Span, ThreadId};
 
-use crate::candidate::Kind;
-use crate::fenced::Fenced;
 use crate::goal::{Broken, Examined, Goal, Violation, named};
 use crate::synthesis::Because;
+use crate::weaken::{Subject, WeakForm, Weakenable};
 
-/// The result of the audit for one fence.
+/// Whether an operation needs an order: what happens with its weakest form. The weakest form of a fence is no fence.
 #[derive(Debug)]
 pub enum Need {
-    /// Without the fence, this violation is possible.
+    /// With the weakest form, this violation is possible.
     Needed(Box<Because>),
-    /// Without the fence, no execution satisfies this property (`finally exists`).
+    /// With the weakest form, no execution satisfies this property (`finally exists`).
     NeededFor(Box<Property>),
-    /// The program meets the goal without the fence. All superfluous fences with `together` can be removed at once. If one of the others is removed
-    /// as well, the goal is violated or could not be verified.
+    /// The goal is met with the weakest form. All operations with `together` can be weakened together. After that, each of the others is needed, or it
+    /// could not be verified that it is not.
     Superfluous {
-        /// Whether the fence is among those that can be removed at once.
+        /// Whether it is among those that can be weakened together.
         together: bool,
     },
+    /// The model has no weaker form of it: a read-modify-write.
+    Fixed,
     /// Undecided, with the reason.
     Unknown(String),
 }
 
-/// A fence of the program, with the result of its audit.
+/// A weaker form of an operation with which the goal is met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Enough {
+    /// Its order or kind; `None` if the operation, a fence, is gone.
+    pub becomes: Option<String>,
+    /// Whether the operation can have this form together with all others for which this is set.
+    pub together: bool,
+    /// Whether the model does not distinguish this form from the one in the text, so that the program is the same.
+    pub same: bool,
+    /// Whether the whole proof was checked.
+    pub checked: bool,
+    /// The number of the form.
+    form: usize,
+}
+
+/// An operation of the program: a fence, or an access with a memory order.
 #[derive(Debug)]
 pub struct Audited {
     /// The span of the fence statement in the source.
     pub span: Span,
-    /// The kind of the fence: full or store-store.
-    pub kind: Kind,
-    /// The threads that execute the fence.
+    /// The kind of the operation.
+    pub kind: Operation,
+    /// Its order as the language writes it; `None` in a language without orders.
+    pub order: Option<String>,
+    /// The threads that execute it.
     pub threads: Vec<ThreadId>,
-    /// Whether the fence is needed, with the evidence.
+    /// Whether it needs an order, with the evidence.
     pub need: Need,
+    /// The weakest form that is enough; `None` if only its own is.
+    pub enough: Option<Enough>,
 }
 
 /// The reason why there is no audit: the goal is violated or undecided even with all existing fences.
@@ -51,16 +71,32 @@ pub struct Unmet {
     pub property: Option<Property>,
 }
 
-/// The control-flow edges that one fence statement has become, in all threads that execute it.
-type Edges = Vec<(ThreadId, EdgeId)>;
-
-/// Audits every fence of a program.
+/// Audits operations of a program.
 pub fn audit(
-    program: &Program,
+    subject: Subject<'_>,
+    operations: Vec<Weakenable>,
     goal: &dyn Goal,
     limits: &Limits,
     progress: &Progress,
 ) -> Result<Vec<Audited>, Unmet> {
+    let program = &subject.loaded.program;
+    let original = subject.identity(program);
+    let met = HashMap::from([(original.clone(), met(program, goal, limits, progress)?)]);
+    let mut work = Work { subject, goal, limits, progress, original, met };
+    let mut audited: Vec<Audited> = operations.iter().map(|operation| work.alone(operation)).collect();
+    let together = work.together(&operations, &audited);
+    for (n, audited) in audited.iter_mut().enumerate() {
+        let is_together = together.contains(&n);
+        if let Need::Superfluous { together } = &mut audited.need {
+            *together = is_together;
+        }
+        audited.enough.iter_mut().for_each(|enough| enough.together = is_together);
+    }
+    Ok(audited)
+}
+
+/// Verifies the program as it is. Returns whether the whole proof was checked.
+fn met(program: &Program, goal: &dyn Goal, limits: &Limits, progress: &Progress) -> Result<bool, Unmet> {
     let unmet = |broken: Broken| {
         let what = match &broken {
             Broken::Bound(_) => "a buffer overflows".into(),
@@ -71,81 +107,108 @@ pub fn audit(
         Unmet { reason: format!("{what} with all the fences there are"), property }
     };
     match goal.examine(program, limits, progress) {
-        Examined::Met(_) => {}
-        Examined::Violated(violation) => return Err(unmet(violation.broken)),
-        Examined::Lost(property) => return Err(unmet(Broken::Property(property))),
-        Examined::Unknown(reason) => return Err(Unmet { reason, property: None }),
+        Examined::Met(proof) => Ok(proof.checked),
+        Examined::Violated(violation) => Err(unmet(violation.broken)),
+        Examined::Lost(property) => Err(unmet(Broken::Property(property))),
+        Examined::Unknown(reason) => Err(Unmet { reason, property: None }),
     }
-    let mut fences: BTreeMap<Span, Edges> = BTreeMap::new();
-    for (t, thread) in program.threads() {
-        for (e, edge) in thread.edges.iter().enumerate() {
-            if matches!(edge.action, Action::Fence | Action::StoreFence) {
-                fences.entry(edge.span.text()).or_default().push((t, EdgeId(e as u32)));
-            }
-        }
-    }
-    let fences: Vec<(Span, Edges)> = fences.into_iter().collect();
-    let examine = |edges: &[&Edges]| {
-        // There may be thousands of fences, and the program is copied for each removal, so the limits are checked here too.
-        if let Some(reason) = limits.exceeded(0) {
-            return Need::Unknown(reason.to_string());
-        }
-        let program = without(program, edges);
-        match goal.examine(&program, limits, progress) {
-            Examined::Met(_) => Need::Superfluous { together: true },
-            Examined::Unknown(reason) => Need::Unknown(reason),
-            Examined::Lost(property) => Need::NeededFor(Box::new(named(&program, &property))),
-            Examined::Violated(violation) => shown(program, goal, violation),
-        }
-    };
-    let mut audited = Vec::new();
-    for (span, edges) in &fences {
-        progress.say(format!("fence {}", audited.len() + 1));
-        let stores_only =
-            |&(t, e): &(ThreadId, EdgeId)| program.thread(t).edge(e).action == Action::StoreFence;
-        let kind = if edges.iter().any(stores_only) { Kind::StoreStore } else { Kind::Full };
-        let mut threads: Vec<ThreadId> = edges.iter().map(|(t, _)| *t).collect();
-        threads.dedup();
-        audited.push(Audited { span: *span, kind, threads, need: examine(&[edges]) });
-    }
-    let superfluous: Vec<usize> =
-        (0..audited.len()).filter(|&n| matches!(audited[n].need, Need::Superfluous { .. })).collect();
-    let all: Vec<&Edges> = superfluous.iter().map(|&n| &fences[n].1).collect();
-    if all.len() > 1 && !matches!(examine(&all), Need::Superfluous { .. }) {
-        let mut gone: Vec<&Edges> = Vec::new();
-        for n in superfluous {
-            gone.push(&fences[n].1);
-            let together = gone.len() == 1 || matches!(examine(&gone), Need::Superfluous { .. });
-            audited[n].need = Need::Superfluous { together };
-            if !together {
-                gone.pop();
-            }
-        }
-    }
-    Ok(audited)
 }
 
-/// The program without some fences. The locations before and after a removed fence are merged.
-fn without(program: &Program, fences: &[&Edges]) -> Program {
-    let mut program = program.clone();
-    let mut places = Vec::new();
-    for &edges in fences {
-        for &(t, e) in edges {
-            program.threads[t.index()].edges[e.index()].action = Action::Op(Op::Skip);
+struct Work<'a> {
+    subject: Subject<'a>,
+    goal: &'a dyn Goal,
+    limits: &'a Limits,
+    progress: &'a Progress,
+    /// The [identity](Subject::identity) of the program as it is.
+    original: String,
+    /// The programs that meet the goal, by identity, and whether the whole proof was checked. Weaker forms are often the same program, because the
+    /// model has fewer orders than the language.
+    met: HashMap<String, bool>,
+}
+
+impl Work<'_> {
+    /// Weakens an operation alone.
+    fn alone(&mut self, operation: &Weakenable) -> Audited {
+        let at = self.subject.loaded.sources.position(operation.span);
+        self.progress.say(format!("{} at line {}", operation.operation.name(), at.line_name()));
+        let (mut need, mut enough) = (None, None);
+        let mut failed: Vec<String> = Vec::new();
+        for (n, form) in operation.forms.iter().enumerate() {
+            // There may be thousands of operations, and the program is copied for each form, so the limits are checked here too.
+            if let Some(reason) = self.limits.exceeded(0) {
+                need.get_or_insert(Need::Unknown(reason.to_string()));
+                break;
+            }
+            let Some(program) = self.subject.weakened(&[form]) else {
+                need.get_or_insert(Need::Unknown("its weakest form cannot be written here".into()));
+                continue;
+            };
+            let identity = self.subject.identity(&program);
+            if failed.contains(&identity) {
+                continue;
+            }
+            match self.verify(program) {
+                Ok(checked) => {
+                    let (becomes, same) = (form.becomes.clone(), identity == self.original);
+                    enough = Some(Enough { becomes, together: false, same, checked, form: n });
+                    need.get_or_insert(Need::Superfluous { together: false });
+                    break;
+                }
+                Err(why) => {
+                    need.get_or_insert(why);
+                    failed.push(identity);
+                }
+            }
         }
-        let edges = edges.clone();
-        let statement = Span::default();
-        places.push(Place {
-            offset: 0,
-            side: Side::Before,
-            statement,
-            label: None,
-            bare: false,
-            uses: 0,
-            edges,
-        });
+        let Weakenable { span, operation: kind, order, threads, .. } = operation;
+        let need = need.unwrap_or(Need::Fixed);
+        Audited { span: *span, kind: *kind, order: order.clone(), threads: threads.clone(), need, enough }
     }
-    Fenced::new(&Placed { program, places, ..Placed::default() }, &[]).program
+
+    /// Whether the whole proof was checked that a program meets the goal; otherwise why it does not.
+    fn verify(&mut self, program: Program) -> Result<bool, Need> {
+        let identity = self.subject.identity(&program);
+        if let Some(checked) = self.met.get(&identity) {
+            return Ok(*checked);
+        }
+        match self.goal.examine(&program, self.limits, self.progress) {
+            Examined::Met(proof) => {
+                self.met.insert(identity, proof.checked);
+                Ok(proof.checked)
+            }
+            Examined::Unknown(reason) => Err(Need::Unknown(reason)),
+            Examined::Lost(property) => Err(Need::NeededFor(Box::new(named(&program, &property)))),
+            Examined::Violated(violation) => Err(shown(program, self.goal, violation)),
+        }
+    }
+
+    /// The operations that can be weakened together, each to the weakest form that suffices alone, by their numbers.
+    fn together(&mut self, operations: &[Weakenable], alone: &[Audited]) -> BTreeSet<usize> {
+        let form = |n: usize| alone[n].enough.as_ref().map(|enough| &operations[n].forms[enough.form]);
+        let weak = |these: &[usize]| these.iter().filter_map(|&n| form(n)).collect::<Vec<&WeakForm>>();
+        let candidates: Vec<usize> = (0..operations.len()).filter(|&n| form(n).is_some()).collect();
+        if candidates.len() < 2 || self.are_enough(&weak(&candidates)) {
+            return candidates.into_iter().collect();
+        }
+        // Operations whose orders the model does not have come first: they change nothing.
+        let same = |&n: &usize| alone[n].enough.as_ref().is_some_and(|enough| enough.same);
+        let (mut kept, open): (Vec<usize>, Vec<usize>) = candidates.into_iter().partition(same);
+        for n in open {
+            kept.push(n);
+            if kept.len() > 1 && !self.are_enough(&weak(&kept)) {
+                kept.pop();
+            }
+        }
+        kept.into_iter().collect()
+    }
+
+    fn are_enough(&mut self, forms: &[&WeakForm]) -> bool {
+        if self.limits.exceeded(0).is_some() {
+            return false;
+        }
+        let program = self.subject.weakened(forms);
+        program.is_some_and(|program| self.verify(program).is_ok())
+    }
 }
 
 fn shown(program: Program, goal: &dyn Goal, Violation { trace, broken }: Violation) -> Need {

@@ -7,6 +7,7 @@ use fencewright_lang::places::{Place, Placed, Side};
 use fencewright_program::{Action, EdgeId, LocationId, MemoryModel, Op, Price, Program, Span, ThreadId};
 
 use crate::hitting::{Cost, Item};
+use crate::home::{self, Home};
 
 /// The kinds of instructions that can be inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,6 +45,10 @@ pub struct Candidate {
     pub runs: u64,
     /// Whether the source excludes this place by the hint `spare`.
     pub spared: bool,
+    /// Whether the place is in a file that must not be changed.
+    pub closed: bool,
+    /// The function around it, if it is in one.
+    pub home: Option<Home>,
 }
 
 impl Candidate {
@@ -55,9 +60,16 @@ impl Candidate {
         threads
     }
 
-    /// The cost that the search minimises: the price first, then the estimated number of executions.
+    /// The cost that the search minimises: the price, for equal prices the number of executions, and if these are equal too, places in library
+    /// functions cost less. A set of more than 50 fences may prefer library functions to fewer executions.
     pub(crate) fn cost(&self) -> Cost {
-        Cost::from(self.price) << 64 | Cost::from(self.runs)
+        let preferred = match self.home.as_ref().map(|home| home.kind) {
+            Some(home::Kind::Entry) => 0,
+            Some(home::Kind::Inner) => 2,
+            Some(home::Kind::Own) | None => 4,
+        };
+        let last = preferred + Cost::from(self.closed);
+        Cost::from(self.price) << 72 | Cost::from(self.runs) << 8 | last
     }
 }
 
@@ -95,7 +107,9 @@ pub fn candidates(placed: &Placed, model: MemoryModel, prices: Prices) -> Vec<Ca
             Kind::StoreStore => prices.store_store,
             Kind::Swap => prices.swap.unwrap_or(0),
         };
-        let mut candidate = Candidate { kind, place, price: 0, runs: 0, spared: false };
+        let closed = placed.closed.contains(&place.statement.file);
+        let home = Home::of(placed, &place);
+        let mut candidate = Candidate { kind, place, price: 0, runs: 0, spared: false, closed, home };
         for thread in candidate.threads() {
             let here = candidate.place.edges.iter().filter(|(t, _)| *t == thread).map(|(_, e)| *e);
             let edges: Vec<EdgeId> = here.collect();

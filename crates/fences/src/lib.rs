@@ -10,13 +10,15 @@
 //! | module | contents |
 //! |---|---|
 //! | [`candidate`] | the fences that can be inserted, with places and costs |
+//! | [`home`] | which of several equally cheap places is preferred: those in library functions |
 //! | [`fenced`] | a program with fences, without the empty steps that mark unused places; translation of executions |
 //! | [`clause`](mod@clause) | from an execution to a clause |
 //! | `labels` | how violations of properties about labels depend on fences |
 //! | [`hitting`] | the cheapest set that satisfies all clauses |
 //! | [`synthesis`] | the loop of verification and learning |
 //! | `evidence` | the violation that each fence prevents, or why no set suffices |
-//! | [`audit`](mod@audit) | which existing fences are needed |
+//! | [`audit`](mod@audit) | which existing fences and memory orders are needed |
+//! | [`weaken`] | the operations that an audit weakens, and what they may become |
 //! | [`text`] | the places in a text, and the verified text with fences inserted |
 //!
 //! ```
@@ -49,9 +51,11 @@ mod evidence;
 pub mod fenced;
 pub mod goal;
 pub mod hitting;
+pub mod home;
 mod labels;
 pub mod synthesis;
 pub mod text;
+pub mod weaken;
 
 pub use audit::{Audited, Unmet, audit};
 pub use candidate::{Candidate, Kind, Prices};

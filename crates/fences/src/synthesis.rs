@@ -107,6 +107,8 @@ pub struct Synthesis {
     pub program: Option<Program>,
     /// The reason why no set of fences suffices, if none does.
     pub unfixable: Option<Unfixable>,
+    /// A sufficient set that is preferred to the answer, but with fences in files that must not be changed; empty if there is none.
+    pub outside: Vec<Candidate>,
 }
 
 /// The reason why no set of fences suffices.
@@ -147,6 +149,8 @@ pub fn synthesise(
         catalogue,
         learnt: Vec::new(),
         allow_spared: false,
+        allow_closed: false,
+        outside: Vec::new(),
         rounds: 0,
         optimal: true,
     };
@@ -163,6 +167,9 @@ pub(crate) struct Search<'a> {
     pub learnt: Vec<Learnt>,
     /// Whether candidates at spared places may be chosen. Set only to test whether the hint `spare` is the reason why no set suffices.
     pub allow_spared: bool,
+    /// Whether candidates in files that must not be changed may be chosen. Set at first, to find out whether a fence belongs there.
+    allow_closed: bool,
+    outside: Vec<Candidate>,
     rounds: usize,
     optimal: bool,
 }
@@ -190,6 +197,7 @@ pub(crate) enum Tried {
 
 impl Search<'_> {
     fn run(&mut self, options: &Options) -> Synthesis {
+        self.allow_closed = self.catalogue.all.iter().any(|candidate| candidate.closed);
         loop {
             let Cheapest { sets, complete, .. } = match self.cheapest(options.sets.max(COMPARED)) {
                 Ok(cheapest) => cheapest,
@@ -199,6 +207,10 @@ impl Search<'_> {
             let set = self.most_symmetric(&sets);
             self.progress.say(format!("round {}: {} fences", self.rounds + 1, set.len()));
             match self.attempt(&set) {
+                Tried::Sufficient(..) if self.is_outside(&set) => {
+                    self.outside = self.catalogue.chosen(&set).into_iter().cloned().collect();
+                    self.allow_closed = false;
+                }
                 Tried::Sufficient(proof, program) => {
                     let listed = match options.sets > 1 {
                         true => self.all_sufficient(&set, &sets, complete),
@@ -216,6 +228,11 @@ impl Search<'_> {
         }
     }
 
+    /// Whether a set has fences in files that must not be changed.
+    fn is_outside(&self, set: &[Item]) -> bool {
+        set.iter().any(|&item| self.catalogue.all[item].closed)
+    }
+
     /// The cheapest sets that satisfy all clauses.
     pub(crate) fn cheapest(&self, most: usize) -> Result<Cheapest, NoSet> {
         cheapest(&self.costs, &self.clauses(), most, &|| self.is_over())
@@ -223,7 +240,10 @@ impl Search<'_> {
 
     /// The clauses learnt so far, restricted to the candidates that may be used.
     pub(crate) fn clauses(&self) -> Vec<Clause> {
-        let allowed = |item: &Item| self.allow_spared || !self.catalogue.all[*item].spared;
+        let allowed = |item: &Item| {
+            let Candidate { spared, closed, .. } = self.catalogue.all[*item];
+            (self.allow_spared || !spared) && (self.allow_closed || !closed)
+        };
         let clause = |learnt: &Learnt| {
             let any = learnt.clause.any.iter().copied().filter(allowed).collect();
             Clause { any, unless: learnt.clause.unless.clone() }
@@ -327,9 +347,10 @@ impl Search<'_> {
     /// and removes as many of them as possible. The result may not be optimal.
     fn many(&mut self, reason: String, options: &Options) -> Synthesis {
         self.optimal = false;
+        self.allow_closed = false;
         let usable = |&item: &Item| {
             let candidate = &self.catalogue.all[item];
-            candidate.kind == Kind::Full && !candidate.spared
+            candidate.kind == Kind::Full && !candidate.spared && !candidate.closed
         };
         let mut set: Vec<Item> = (0..self.catalogue.all.len()).filter(usable).collect();
         if self.is_over() {
@@ -423,6 +444,7 @@ impl Search<'_> {
             proof: Proof::default(),
             program: None,
             unfixable: None,
+            outside: self.outside.clone(),
         }
     }
 }

@@ -44,6 +44,7 @@
 mod answer;
 mod budget;
 mod buffer;
+mod compilations;
 mod error;
 pub mod folder;
 pub mod input;

@@ -1,7 +1,8 @@
 //! Reading programs.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fencewright_certify::{Accepted, Certificate, Claim, Rejection, Stop, Undecided};
@@ -14,7 +15,7 @@ use fencewright_program::Span;
 use fencewright_report::{Source, remarks};
 use fencewright_smt::Prover;
 
-use crate::{Error, input};
+use crate::{Error, compilations, input};
 
 /// How programs are read: constants and macros, language, and limits.
 ///
@@ -35,6 +36,8 @@ pub struct Reader {
     pub format: Option<&'static dyn FrontEnd>,
     /// The limits on time and memory.
     pub limits: Limits,
+    /// The folder with the `compile_commands.json` that has the options of C source files.
+    pub compilations: Option<PathBuf>,
 }
 
 impl Reader {
@@ -57,6 +60,19 @@ impl Reader {
         self.read_with(name, bytes, &open)
     }
 
+    /// The options, with those of the build system for a C program and its other source files.
+    fn options_for(&self, name: &str) -> Result<Cow<'_, Options>, Error> {
+        let Some(place) = &self.compilations else { return Ok(Cow::Borrowed(&self.options)) };
+        let mut options = self.options.clone();
+        let is_c = |name: &&str| Path::new(name).extension().is_some_and(|extension| extension == "c");
+        for name in self.options.c.also.iter().map(String::as_str).chain([name]).filter(is_c) {
+            let found = compilations::compilation(place, Path::new(name));
+            let found = found.map_err(|why| Error::Setting("compilations", why))?;
+            options.c.compilations.insert(name.to_owned(), found);
+        }
+        Ok(Cow::Owned(options))
+    }
+
     /// Reads a program whose main file has this name and these contents; `open` reads the included files.
     pub fn read_with(&self, name: &str, bytes: &[u8], open: &Open<'_>) -> Result<Program, Error> {
         // Keeps the reason for stopping. When the error is reported, memory has been freed, so polling the limits again might give a different
@@ -64,7 +80,8 @@ impl Reader {
         let reason = OnceCell::new();
         let ask = || self.limits.exceeded(0).is_some_and(|why| reason.set(why).is_ok());
         let stop = fencewright_lang::Stop::when(&ask);
-        let loader = Loader { front_end: self.format, options: &self.options, stop: &stop, open };
+        let options = self.options_for(name)?;
+        let loader = Loader { front_end: self.format, options: &options, stop: &stop, open };
         match loader.load(name, bytes) {
             Ok(loaded) => Ok(Program { loaded: Arc::new(loaded) }),
             Err(Failure::Wrong(error)) => Err(Error::Text(error)),

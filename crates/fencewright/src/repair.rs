@@ -8,13 +8,14 @@ use fencewright_engines::explicit::Explicit;
 use fencewright_engines::{Limits, Progress, robust};
 use fencewright_fences::audit::{Audited, Unmet, audit};
 use fencewright_fences::text::{NoPlaces, edit_for, edited, places};
+use fencewright_fences::weaken::Subject;
 use fencewright_fences::{
     Bounded, Candidate, Goal, Options, Robustness, Safety, Synthesis, Verdict, synthesise,
 };
 use fencewright_lang::edit::{self, Change, Edit};
 use fencewright_lang::load::load_again;
 use fencewright_lang::source::escape;
-use fencewright_lang::{LoadError, Sources};
+use fencewright_lang::{LoadError, Sources, Stop};
 use fencewright_memory::{Bound, CellBounds};
 use fencewright_program::{FileId, MemoryModel};
 use fencewright_transform::attack::Notion;
@@ -185,9 +186,21 @@ impl PosedRepair {
         Ok(synthesise(&placed, &*self.goal, &self.options, limits, progress))
     }
 
-    /// Determines which of the existing fences are needed.
+    /// Determines which of the existing fences and memory orders are needed.
     pub fn audit(&self, limits: &Limits, progress: &Progress) -> Result<Vec<Audited>, Unmet> {
-        audit(&self.program.loaded().program, &*self.goal, limits, progress)
+        let subject = self.subject();
+        let ask = || limits.exceeded(0).is_some();
+        let operations = subject.operations(&Stop::when(&ask));
+        audit(subject, operations, &*self.goal, limits, progress)
+    }
+
+    /// Determines which of the existing fences are needed.
+    pub fn audit_fences(&self, limits: &Limits, progress: &Progress) -> Result<Vec<Audited>, Unmet> {
+        audit(self.subject(), self.subject().fences(), &*self.goal, limits, progress)
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject { loaded: self.program.loaded(), model: self.goal.model() }
     }
 
     /// The files with the fences inserted, read again and verified; or a message why this is not possible.

@@ -4,6 +4,7 @@
 //! divides places into *kinds* and numbers the places of each kind; a pointer holds such a number.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use fencewright_fw::ast::{Expr, ExprKind, Place};
 use fencewright_program::{Program, Span, State, ThreadId};
@@ -27,6 +28,43 @@ pub struct Facts {
     pub own_labels: bool,
     /// The source expressions that reports show as one step although the syntax tree splits them, ordered by position.
     pub steps: Vec<Whole>,
+    /// The assumptions about functions that the user has made with options. All answers rely on them.
+    pub assumed: Vec<Assumption>,
+}
+
+/// An assumption about a function of the program that its text does not justify.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assumption {
+    /// The name of the function.
+    pub function: String,
+    /// What is assumed about it.
+    pub what: Assumed,
+    /// The first call that is reached.
+    pub span: Span,
+}
+
+/// What is assumed about a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Assumed {
+    /// Its calls return any value of its type and write nothing.
+    Anything,
+    /// Its calls do nothing and return zero.
+    Nothing,
+    /// It does what a file says that the user has added.
+    Stub(String),
+}
+
+impl fmt::Display for Assumption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.function;
+        match &self.what {
+            Assumed::Anything => {
+                write!(f, "every call of `{name}` returns any value and writes nothing (--havoc)")
+            }
+            Assumed::Nothing => write!(f, "every call of `{name}` does nothing and returns zero (--skip)"),
+            Assumed::Stub(file) => write!(f, "`{name}` does what `{file}` says (--stub)"),
+        }
+    }
 }
 
 /// A source expression that reports show as one step.

@@ -10,6 +10,7 @@ pub mod export;
 pub mod facts;
 mod loaded;
 pub mod options;
+pub mod orders;
 pub mod places;
 mod view;
 pub mod words;
@@ -25,6 +26,7 @@ use fencewright_text::{Diagnostic, SourceFile, Sources, Stop};
 
 use crate::edit::{Change, Edit};
 use crate::facts::Facts;
+use crate::orders::Ordered;
 use crate::places::Sites;
 use crate::words::{Meaning, Words};
 
@@ -53,6 +55,11 @@ pub trait FrontEnd: Send + Sync {
 
     /// The changes to one file that insert fences at these places, or the reason why that is not possible.
     fn edit(&self, text: &str, edits: &[&Edit]) -> Result<Vec<Change>, String>;
+
+    /// The operations of a program that have memory orders; `None` if the language has no orders, so that only its fences can be weakened.
+    fn orders(&self, _loaded: &Loaded, _stop: &Stop<'_>) -> Option<Vec<Ordered>> {
+        None
+    }
 
     /// A restriction that applies to all answers about this language, if the translation models less than the language allows.
     fn meaning(&self) -> Option<&'static str> {

@@ -32,8 +32,16 @@ pub struct COptions {
     pub heap: Option<u32>,
     /// `--recursion N`: maximum number of nested calls of a function that calls itself; `None` for the default of the translation.
     pub recursion: Option<u32>,
+    /// `--havoc NAME`: functions whose calls return any value and write nothing.
+    pub havoc: Vec<String>,
+    /// `--skip NAME`: functions whose calls do nothing and return zero.
+    pub skip: Vec<String>,
+    /// `--stub FILE`: files with definitions that are read after the program.
+    pub stubs: Vec<String>,
     /// `--no-reuse`: allocations never reuse the address of a freed object.
     pub no_reuse: bool,
+    /// `--allow DIR`: directories outside of the program's own in which edits may change files.
+    pub allowed: Vec<String>,
     /// How loops that only wait are translated.
     pub spins: Spins,
     /// Whether a wait for a condition variable ends only when the variable is signalled. C also allows spurious wake-ups, which would hide a missing
@@ -115,7 +123,19 @@ impl Options {
     /// The name of the first option set here that applies to C programs only, if there is one.
     pub fn for_c_only(&self) -> Option<&'static str> {
         let COptions {
-            folders, system_folders, sysroot, also, compilations, heap, recursion, no_reuse, ..
+            folders,
+            system_folders,
+            sysroot,
+            also,
+            compilations,
+            heap,
+            recursion,
+            havoc,
+            skip,
+            stubs,
+            no_reuse,
+            allowed,
+            ..
         } = &self.c;
         [
             ("-I", !folders.is_empty()),
@@ -125,7 +145,11 @@ impl Options {
             ("-p", !compilations.is_empty()),
             ("--heap", heap.is_some()),
             ("--recursion", recursion.is_some()),
+            ("--havoc", !havoc.is_empty()),
+            ("--skip", !skip.is_empty()),
+            ("--stub", !stubs.is_empty()),
             ("--no-reuse", *no_reuse),
+            ("--allow", !allowed.is_empty()),
         ]
         .into_iter()
         .find_map(|(option, is_given)| is_given.then_some(option))

@@ -16,6 +16,7 @@
 //! `choose`, because a step there would commit the thread to the alternative even if the alternative is not enabled.
 
 mod marks;
+mod routines;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -29,6 +30,8 @@ use fencewright_text::{Diagnostic, Stop};
 
 use self::marks::{Marks, Start, mentioned};
 use crate::loaded::Loaded;
+
+pub use self::routines::{Routine, closed, routine_at};
 
 /// The file id of the spans that mark empty steps; the start of such a span is the index of the place. No program has this many files.
 const EMPTY_STEPS: FileId = FileId(u32::MAX);
@@ -80,6 +83,8 @@ pub enum Side {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sites {
     statements: HashMap<Span, Site>,
+    /// The functions of the text.
+    pub routines: Vec<Routine>,
 }
 
 /// The sides of a statement on which a fence can be inserted.
@@ -96,6 +101,11 @@ pub struct Site {
 }
 
 impl Sites {
+    /// No sites yet, in a text with these functions.
+    pub fn of(routines: Vec<Routine>) -> Sites {
+        Sites { routines, ..Sites::default() }
+    }
+
     /// Adds a statement. If another statement with the same text was added (as for a macro), no fence can be inserted beside either of them.
     pub fn insert(&mut self, statement: Span, site: Site) {
         let known = self.statements.entry(statement.text());
@@ -135,6 +145,10 @@ pub struct Placed {
     pub fixed: HashSet<Span>,
     /// The stores in definitions of macros, with the number of uses of each macro.
     pub in_macros: HashMap<Span, u32>,
+    /// The functions of the text; none if the language has none that are inlined.
+    pub routines: Vec<Routine>,
+    /// The files that no edit may change.
+    pub closed: BTreeSet<FileId>,
 }
 
 /// Lowers a loaded file again, with an empty step at every place.
@@ -181,7 +195,7 @@ pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnost
     let stores = stores.filter(|edge| matches!(edge.action, Action::Op(Op::Store(..))));
     let fixed = stores.map(|edge| edge.span.text()).filter(|span| {
         let (sources, front_end) = (&loaded.sources, loaded.front_end);
-        !sources.is_users(span.file) || !front_end.can_lock(sources.text(*span))
+        sources.is_built_in(span.file) || !front_end.can_lock(sources.text(*span))
     });
     let fixed = fixed.collect();
     let uses = |span: Span| loaded.sites.as_ref().map_or(0, |sites| sites.beside(span).uses);
@@ -189,7 +203,9 @@ pub fn places(loaded: &Loaded, defines: &Defines) -> Result<Placed, Vec<Diagnost
     let stores = stores.filter(|edge| matches!(edge.action, Action::Op(Op::Store(..))));
     let in_macros = stores.map(|edge| (edge.span.text(), uses(edge.span))).filter(|(_, uses)| *uses > 0);
     let in_macros = in_macros.collect();
-    Ok(Placed { program, places, steps, indivisible, fixed, in_macros })
+    let routines = loaded.sites.as_ref().map(|sites| sites.routines.clone()).unwrap_or_default();
+    let closed = closed(&loaded.sources, &loaded.options.c.also, &loaded.options.c.allowed);
+    Ok(Placed { program, places, steps, indivisible, fixed, in_macros, routines, closed })
 }
 
 /// Lowers the program with an empty step at every place except those in `left_out`.

@@ -19,7 +19,7 @@ pub mod import;
 pub mod load;
 
 pub use fencewright_front_end::{
-    Awaits, COptions, FrontEnd, Loaded, Options, Spins, edit, facts, options, places, words,
+    Awaits, COptions, FrontEnd, Loaded, Options, Spins, edit, facts, options, orders, places, words,
 };
 pub use fencewright_fw::{self as fw, ast, lower};
 pub use fencewright_text::{

@@ -149,6 +149,6 @@ impl Question {
         }
         // If no property can depend on fences, no fence is needed. This is not worth reporting.
         let posed = self.under(model).repair().pose(&self.program).ok()?;
-        posed.audit(&self.budget().start(), &self.progress).ok()
+        posed.audit_fences(&self.budget().start(), &self.progress).ok()
     }
 }

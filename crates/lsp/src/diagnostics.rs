@@ -54,11 +54,14 @@ impl Writer<'_> {
     pub fn answers(&self, answers: &Answers) -> ByFile {
         let warnings = answers.program.loaded().warnings.iter().chain(&answers.warnings);
         let warnings = warnings.map(|warning| self.diagnostic(warning, DiagnosticSeverity::WARNING));
+        let assumed = answers.program.loaded().facts.assumed.iter();
+        let assumed = assumed.map(|one| lang::Diagnostic::new(one.span, format!("assumed: {one}")));
+        let assumed = assumed.map(|one| self.diagnostic(&one, DiagnosticSeverity::INFORMATION));
         let violated = |checked: &&Checked| matches!(checked.verdict(), Verdict::Unsafe);
         let verdicts = answers.verdicts.iter().map(|((model, _), checked)| (*model, &**checked));
         let violations = verdicts.filter(|(_, checked)| violated(checked));
         let violations = violations.map(|(model, checked)| self.violation(answers, model, checked));
-        self.sorted(warnings.chain(violations).chain(self.superfluous(answers)))
+        self.sorted(warnings.chain(assumed).chain(violations).chain(self.superfluous(answers)))
     }
 
     fn sorted(&self, all: impl Iterator<Item = (Location, Diagnostic)>) -> ByFile {

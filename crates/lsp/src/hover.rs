@@ -262,6 +262,7 @@ fn fence(answers: &Answers, offset: usize) -> Option<Shown> {
                 Need::Superfluous { together: false } => {
                     format!("not needed under {under} as long as others stay that are not needed either")
                 }
+                Need::Fixed => format!("its order makes no difference under {under}"),
                 Need::Unknown(why) => {
                     format!("whether it is needed under {under} is not known: {}", plain(why))
                 }

@@ -80,6 +80,7 @@ pub fn load(question: &Question, environment: Environment) -> Answer {
         options: question.settings.options_for(question.front_end),
         format: Some(question.front_end),
         limits: budget(&question.settings, environment, &question.token).start(),
+        ..Reader::default()
     };
     let outcome = match reader.read_with(&question.name, question.text.as_bytes(), &open) {
         Ok(program) => Outcome::Program(program),

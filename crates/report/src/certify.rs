@@ -2,11 +2,13 @@
 
 use fencewright_certify::certificate::NotionName;
 use fencewright_certify::{Accepted, Certificate, Claim};
+use fencewright_lang::facts::Assumption;
 use fencewright_lang::source::escape;
 use fencewright_program::MemoryModel;
 use serde::Serialize;
 
 use crate::json::{line, micros};
+use crate::remarks::{AssumedOf, assumed_lines};
 use crate::words::grouped;
 
 /// The outcome of checking a certificate.
@@ -28,6 +30,8 @@ pub struct Certified<'a> {
     pub program: &'a str,
     /// The certificate; `None` if it could not be parsed.
     pub certificate: Option<&'a Certificate>,
+    /// The assumptions with which the program was read.
+    pub assumed: &'a [Assumption],
     /// The result of the check.
     pub answer: Answer,
     /// The duration of the check, in seconds.
@@ -47,6 +51,8 @@ struct Object<'a> {
     control_states: Option<usize>,
     formulas: Option<usize>,
     steps: Option<usize>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    assumed: Vec<AssumedOf<'a>>,
     seconds: f64,
 }
 
@@ -68,7 +74,9 @@ impl Certified<'_> {
                 let counts: Vec<String> =
                     counts.map(|&(n, what)| format!("{} {what}", grouped(n as u64))).collect();
                 let proved = escape(&self.proved());
-                format!("{name}: accepted: {proved} ({}, {:.3} s)\n", counts.join(", "), self.seconds)
+                let counts = counts.join(", ");
+                let assumed = assumed_lines(self.assumed);
+                format!("{name}: accepted: {proved} ({counts}, {:.3} s)\n{assumed}", self.seconds)
             }
             Answer::Rejected(why) => format!("{name}: rejected: {}\n", escape(why)),
             Answer::Unknown(why) => format!("{name}: unknown: {}\n", escape(why)),
@@ -103,6 +111,7 @@ impl Certified<'_> {
             control_states: accepted.map(|a| a.controls),
             formulas: accepted.map(|a| a.cubes),
             steps: accepted.map(|a| a.steps),
+            assumed: self.assumed.iter().map(AssumedOf::from).collect(),
             seconds: micros(self.seconds),
         })
     }

@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
+use fencewright_fences::home::{Caller, Home};
 use fencewright_fences::synthesis::{Because, thread_names};
-use fencewright_fences::{Audited, Candidate, Kind, Synthesis, Unfixable, Verdict, audit::Need};
+use fencewright_fences::{Candidate, Kind, Synthesis, Unfixable, Verdict};
+use fencewright_lang::Position;
 use fencewright_lang::places::Side;
 use fencewright_lang::source::escape;
 use fencewright_lang::words::Words;
@@ -41,6 +43,7 @@ pub fn text(
     let mut text = verdict_line(source, question, found, style);
     if details {
         text.push_str(&chosen_fences(source, found, style));
+        text.push_str(&outside(source, found, style));
         text.push_str(&equally_cheap(source, found));
         text.push_str(&why_unfixable(source, found, style));
         text.push_str(&proofs(question, found));
@@ -66,7 +69,11 @@ fn verdict_line(source: Source<'_>, question: Question<'_>, found: &Synthesis, s
             style.good("already safe")
         ),
         Verdict::Fixed => {
-            let how = if found.optimal { "no cheaper set suffices" } else { "a cheaper set may suffice" };
+            let how = match (found.optimal, found.outside.is_empty()) {
+                (true, true) => "no cheaper set suffices",
+                (true, false) => "no cheaper set in the files that may be changed suffices",
+                (false, _) => "a cheaper set may suffice",
+            };
             format!(
                 "{name}: {}: {} fence{} for {goal} under {model}, cost {} ({how}; {rounds})\n",
                 style.good("fixed"),
@@ -76,8 +83,10 @@ fn verdict_line(source: Source<'_>, question: Question<'_>, found: &Synthesis, s
             )
         }
         Verdict::Unfixable => {
-            let why =
-                found.unfixable.as_ref().map_or(String::new(), |why| format!(": {}", reason(source, why)));
+            let why = found
+                .unfixable
+                .as_ref()
+                .map_or(String::new(), |why| format!(": {}", reason(source, found, why)));
             format!(
                 "{name}: {}: no fences give {goal} under {model}{} ({rounds})\n",
                 style.bad("unfixable"),
@@ -110,6 +119,55 @@ fn chosen_fences(source: Source<'_>, found: &Synthesis, style: Style) -> String 
         }
     }
     text
+}
+
+/// The preferred set of fences, if some of them are in files that must not be changed.
+fn outside(source: Source<'_>, found: &Synthesis, style: Style) -> String {
+    let (these, their) = match found.outside.len() {
+        0 => return String::new(),
+        1 => ("this fence", "its file is not changed without --allow"),
+        _ => ("these fences", "some of their files are not changed without --allow"),
+    };
+    let mut text = match found.verdict {
+        Verdict::Unfixable => format!("  {these} would do, but {their}:\n"),
+        _ => format!("  better: {these}, but {their}:\n"),
+    };
+    for fence in &found.outside {
+        text.push_str(&place(source, fence, style));
+        if let Some(folder) = to_allow(source, fence) {
+            let _ = writeln!(text, "    this file may be changed with: --allow {}", escape(folder));
+        }
+    }
+    text
+}
+
+/// The folder that has to be allowed so that a fence can be inserted; `None` if its file may be changed.
+fn to_allow<'a>(source: Source<'a>, fence: &Candidate) -> Option<&'a str> {
+    let name = &source.files.file(fence.place.statement.file).name;
+    let folder =
+        name.rsplit_once('/').map_or(".", |(folder, _)| if folder.is_empty() { "/" } else { folder });
+    fence.closed.then_some(folder)
+}
+
+/// Maximum number of callers that are listed.
+const MOST_CALLERS: usize = 6;
+
+/// For a fence in a library function: the function and the callers that it mends.
+fn callers(source: Source<'_>, fence: &Candidate) -> Option<String> {
+    let home = fence.home.as_ref().filter(|home| home.is_library())?;
+    let caller = |caller: &Caller| {
+        let line = source.position(caller.at).line_name();
+        match &caller.function {
+            Some(function) => format!("{}() at line {line}", escape(function)),
+            None => format!("line {line}"),
+        }
+    };
+    let mut listed: Vec<String> = home.callers.iter().take(MOST_CALLERS).map(caller).collect();
+    let more = home.callers.len() - listed.len();
+    if more > 0 {
+        listed.push(format!("{more} more"));
+    }
+    Some(format!("in {}(), so it serves every caller: {}", escape(&home.function), listed.join(", ")))
 }
 
 /// The other sets with the same price as the chosen one, if there are any.
@@ -163,7 +221,7 @@ fn proofs(question: Question<'_>, found: &Synthesis) -> String {
 }
 
 /// The reason why no set of fences suffices, as a sentence.
-fn reason(source: Source<'_>, why: &Unfixable) -> String {
+fn reason(source: Source<'_>, found: &Synthesis, why: &Unfixable) -> String {
     let Unfixable { because, inevitable, properties, existence, spared } = why;
     let names = |names: &[String]| {
         let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
@@ -189,6 +247,9 @@ fn reason(source: Source<'_>, why: &Unfixable) -> String {
         (true, false) if others.len() > 1 => format!("{} cannot be had together", names(&others)),
         (true, false) => format!("every set of fences leaves {what}, or makes one by where it stands"),
     };
+    if !found.outside.is_empty() {
+        text.push_str("; files that must not be changed are why: see --allow");
+    }
     if !spared.is_empty() {
         let places: Vec<String> = spared.iter().map(|fence| short(source, fence)).collect();
         let _ = write!(text, "; spared places are why: without `spare`, {} would do", places.join(", "));
@@ -204,7 +265,7 @@ fn fences_word(found: &Synthesis) -> &'static str {
     }
 }
 
-fn shown(source: Source<'_>, because: &Because, style: Style) -> String {
+pub(crate) fn shown(source: Source<'_>, because: &Because, style: Style) -> String {
     let words = Words::new(&because.program, source.facts);
     let source = Source { program: &because.program, words: &words, ..source };
     match &because.property {
@@ -250,9 +311,12 @@ fn place(source: Source<'_>, fence: &Candidate, style: Style) -> String {
         let content = source.files.file(file).line_text(number);
         if number == statement || !content.trim().is_empty() {
             let mark = if number == statement { ">" } else { " " };
-            let content = escape(content.trim_end());
+            let content = escape(&content.trim_end().replace('\t', "    "));
             let _ = writeln!(text, "    {mark} {number:>4} | {}", style.dim(&content));
         }
+    }
+    if let Some(callers) = callers(source, fence) {
+        let _ = writeln!(text, "    {callers}");
     }
     text
 }
@@ -269,40 +333,6 @@ fn in_macro(fence: &Candidate) -> String {
         1 => "; this is the definition of a macro, and its only use changes".into(),
         uses => format!("; this is the definition of a macro, and all its {uses} uses change"),
     }
-}
-
-/// The audit of existing fences, for a terminal.
-pub fn audit_text(source: Source<'_>, audited: &[Audited], details: bool, style: Style) -> String {
-    let mut text = String::new();
-    if audited.is_empty() {
-        let _ = writeln!(text, "{}: there are no fences", escape(source.name()));
-    }
-    for fence in audited {
-        let _ = write!(text, "{}: {}: ", source.position(fence.span), fence.kind.name());
-        match &fence.need {
-            Need::Needed(because) => {
-                let _ = writeln!(text, "{}", style.good("needed"));
-                if details && (because.property.is_some() || because.overfull.is_some()) {
-                    text.push_str(&shown(source, because, style));
-                }
-            }
-            Need::NeededFor(property) => {
-                let what = format!("without it, what `{}` asks for does not happen", property.name);
-                let _ = writeln!(text, "{}: {}", style.good("needed"), escape(&what));
-            }
-            Need::Superfluous { together: true } => {
-                let _ = writeln!(text, "{}", style.bad("superfluous"));
-            }
-            Need::Superfluous { together: false } => {
-                let alone = "alone, but needed once the other superfluous fences are gone";
-                let _ = writeln!(text, "{} {alone}", style.bad("superfluous"));
-            }
-            Need::Unknown(reason) => {
-                let _ = writeln!(text, "{}: {}", style.unsure("unknown"), escape(reason));
-            }
-        }
-    }
-    text
 }
 
 #[derive(Serialize)]
@@ -325,6 +355,7 @@ struct Answer<'a> {
     trace: Option<Trace<'a>>,
     conflict: Vec<&'a str>,
     spared: Vec<Fence<'a>>,
+    outside: Vec<Fence<'a>>,
     diff: Option<&'a str>,
     written: bool,
     error: Option<&'a str>,
@@ -365,7 +396,30 @@ struct Fence<'a> {
     threads: Vec<String>,
     /// For a fence inside the definition of a macro, the number of uses of the macro.
     macro_uses: Option<u32>,
+    /// The function that contains the fence.
+    function: Option<String>,
+    /// The calls of this function, if it is a library function: the fence serves all of them.
+    callers: Vec<Call<'a>>,
+    /// The folder to name with `--allow`, if the file must not be changed without.
+    allow: Option<&'a str>,
     needed_because: Option<Trace<'a>>,
+}
+
+/// A call of the function that contains a fence.
+#[derive(Serialize)]
+struct Call<'a> {
+    file: &'a str,
+    line: usize,
+    column: usize,
+    function: Option<String>,
+}
+
+fn calls<'a>(source: Source<'a>, home: &Home) -> Vec<Call<'a>> {
+    let call = |caller: &Caller| {
+        let Position { file, line, column, .. } = source.position(caller.at);
+        Call { file, line, column, function: caller.function.clone() }
+    };
+    home.callers.iter().map(call).collect()
 }
 
 fn fence<'a>(source: Source<'a>, fence: &Candidate, because: Option<&'a Because>) -> Fence<'a> {
@@ -382,11 +436,14 @@ fn fence<'a>(source: Source<'a>, fence: &Candidate, because: Option<&'a Because>
         },
         threads: thread_names(source.program, fence),
         macro_uses: (fence.place.uses > 0).then_some(fence.place.uses),
+        function: fence.home.as_ref().map(|home| home.function.clone()),
+        callers: fence.home.iter().filter(|home| home.is_library()).flat_map(|h| calls(source, h)).collect(),
+        allow: to_allow(source, fence),
         needed_because: because.map(|because| because_trace(source, because)),
     }
 }
 
-fn because_trace<'a>(source: Source<'a>, because: &'a Because) -> Trace<'a> {
+pub(crate) fn because_trace<'a>(source: Source<'a>, because: &'a Because) -> Trace<'a> {
     Trace::of(&because.program, source, &because.replayed)
 }
 
@@ -396,7 +453,7 @@ pub fn json(source: Source<'_>, question: Question<'_>, found: &Synthesis, edite
     let (verdict, reason) = match &found.verdict {
         Verdict::AlreadySafe => ("already-safe", None),
         Verdict::Fixed => ("fixed", None),
-        Verdict::Unfixable => ("unfixable", why.map(|why| reason(source, why))),
+        Verdict::Unfixable => ("unfixable", why.map(|why| reason(source, found, why))),
         Verdict::Unknown(reason) => ("unknown", Some(reason.clone())),
     };
     let proved = matches!(found.verdict, Verdict::AlreadySafe | Verdict::Fixed);
@@ -426,50 +483,10 @@ pub fn json(source: Source<'_>, question: Question<'_>, found: &Synthesis, edite
         spared: why
             .map(|why| why.spared.iter().map(|c| fence(source, c, None)).collect())
             .unwrap_or_default(),
+        outside: found.outside.iter().map(|c| fence(source, c, None)).collect(),
         diff: edited.diff,
         written: edited.written,
         error: edited.error,
         remarks: source.into(),
     })
-}
-
-#[derive(Serialize)]
-struct Audit<'a> {
-    file: &'a str,
-    line: usize,
-    column: usize,
-    kind: &'static str,
-    threads: Vec<&'a str>,
-    needed: Option<bool>,
-    reason: Option<String>,
-    needed_because: Option<Trace<'a>>,
-    together: Option<bool>,
-}
-
-/// The audit as JSON, one line per fence.
-pub fn audit_json(source: Source<'_>, audited: &[Audited]) -> String {
-    let one = |fence: &Audited| {
-        let at = source.position(fence.span);
-        let (needed, reason, trace, together) = match &fence.need {
-            Need::Needed(because) => (Some(true), None, Some(because_trace(source, because)), None),
-            Need::NeededFor(property) => {
-                let reason = format!("without it, what `{}` asks for does not happen", property.name);
-                (Some(true), Some(reason), None, None)
-            }
-            Need::Superfluous { together } => (Some(false), None, None, Some(*together)),
-            Need::Unknown(reason) => (None, Some(reason.clone()), None, None),
-        };
-        line(&Audit {
-            file: at.file,
-            line: at.line,
-            column: at.column,
-            kind: fence.kind.name(),
-            threads: fence.threads.iter().map(|t| source.program.thread(*t).name.as_str()).collect(),
-            needed,
-            reason,
-            needed_because: trace,
-            together,
-        })
-    };
-    audited.iter().map(one).collect()
 }

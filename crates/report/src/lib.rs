@@ -37,6 +37,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod audit;
 pub mod certify;
 pub mod dot;
 pub mod engines;

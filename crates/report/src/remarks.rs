@@ -4,6 +4,8 @@ use std::collections::HashSet;
 
 use fencewright_engines::races::Race;
 use fencewright_lang::Diagnostic;
+use fencewright_lang::facts::{Assumed, Assumption};
+use fencewright_lang::source::escape;
 use fencewright_program::Span;
 use serde::Serialize;
 
@@ -15,6 +17,8 @@ use crate::words::Source;
 pub(crate) struct Remarks<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     meaning: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    assumed: Vec<AssumedOf<'a>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     notes: &'a [String],
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -33,8 +37,39 @@ impl<'a> From<Source<'a>> for Remarks<'a> {
         let warnings = source.warnings.iter();
         let warnings =
             warnings.map(|w| Warning { message: &w.message, at: At::new(source, Some(w.span)) }).collect();
-        Remarks { meaning: source.front_end.meaning(), notes: source.notes, warnings }
+        let (meaning, assumed) =
+            (source.front_end.meaning(), source.facts.assumed.iter().map(AssumedOf::from).collect());
+        Remarks { meaning, assumed, notes: source.notes, warnings }
     }
+}
+
+/// An assumption about a function in JSON.
+#[derive(Serialize)]
+pub(crate) struct AssumedOf<'a> {
+    function: &'a str,
+    is: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'a str>,
+}
+
+impl<'a> From<&'a Assumption> for AssumedOf<'a> {
+    fn from(assumption: &'a Assumption) -> Self {
+        let (is, file) = match &assumption.what {
+            Assumed::Anything => ("anything", None),
+            Assumed::Nothing => ("nothing", None),
+            Assumed::Stub(file) => ("stub", Some(file.as_str())),
+        };
+        AssumedOf { function: &assumption.function, is, file }
+    }
+}
+
+/// The assumptions about functions that the user has made, on a line each. They belong to the verdict.
+pub fn assumed(source: Source<'_>) -> String {
+    assumed_lines(&source.facts.assumed)
+}
+
+pub(crate) fn assumed_lines(assumed: &[Assumption]) -> String {
+    assumed.iter().map(|one| format!("  assumed: {}\n", escape(&one.to_string()))).collect()
 }
 
 /// The assumptions under which the verdict holds, in one line, if the front end has any.

@@ -118,7 +118,10 @@ impl Log {
 
     /// Adds the warnings about a program.
     fn warn(&mut self, source: Source<'_>) {
-        for warning in source.warnings {
+        let assumed = source.facts.assumed.iter();
+        let assumed =
+            assumed.map(|one| fencewright_lang::Diagnostic::new(one.span, format!("assumed: {one}")));
+        for warning in source.warnings.iter().cloned().chain(assumed) {
             let key = (source.position(warning.span).to_string(), warning.message.clone());
             self.warnings.entry(key).or_insert_with(|| {
                 json(

@@ -26,6 +26,7 @@ pub mod hard;
 pub mod measure;
 mod properties;
 mod reshape;
+pub mod runs;
 pub mod sets;
 mod threads;
 pub mod traces;

@@ -2,7 +2,7 @@
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::{BinaryOp as Operator, Integer};
-use fencewright_c::typed::tree::{Expr, Place, Step, Type, TypeKind};
+use fencewright_c::typed::tree::{Expr, ExprKind, Place, PlaceKind, Step, Type, TypeKind};
 use fencewright_code::core::{Known, StmtKind, Value, known};
 use fencewright_code::numbers::{self, Operand, convert, truth};
 use fencewright_program::Span;
@@ -18,6 +18,9 @@ impl Elaborator<'_> {
         if to.kind == TypeKind::Void {
             self.dropped(inner)?;
             return Ok(Operand::number(0));
+        }
+        if let Some(operand) = self.raw_memory(inner, span)? {
+            return Ok(operand);
         }
         if let Some(operand) = self.container_of(inner, to, span)? {
             return Ok(operand);
@@ -176,24 +179,19 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Recognises `(T *)((char *)p - offset)`: the structure with the member to which `p` points. `None` for other expressions.
+    /// Recognises `(T *)((char *)p - offset)` and `(T *)((uintptr_t)p - offset)`: the structure with the member to which `p` points. `None` for other
+    /// expressions.
     fn container_of(&mut self, inner: &Expr, to: &Type, span: Span) -> Result<Option<Operand>> {
-        use fencewright_c::typed::tree::ExprKind;
-        let (TypeKind::Pointer(to), ExprKind::Move(bytes, by)) = (&to.kind, &inner.kind) else {
-            return Ok(None);
-        };
+        let TypeKind::Pointer(to) = &to.kind else { return Ok(None) };
         let TypeKind::Record(record) = to.kind else { return Ok(None) };
-        let ExprKind::Convert(member) = &bytes.kind else { return Ok(None) };
-        let byte = matches!(pointee(&bytes.ty).kind, TypeKind::Integer(ty) if ty.greatest() <= 255);
+        let Some((member, by, sign)) = moved_back(as_typed(inner)) else { return Ok(None) };
         let TypeKind::Pointer(member_type) = &member.ty.kind else { return Ok(None) };
-        if !byte
-            || self.size(member_type) == 1
-                && !matches!(member_type.kind, TypeKind::Integer(_) | TypeKind::Record(_))
-        {
+        let is_odd = !matches!(member_type.kind, TypeKind::Integer(_) | TypeKind::Record(_));
+        if !is_simple(by) || self.size(member_type) == 1 && is_odd {
             return Ok(None);
         }
-        let by = self.value(by)?;
-        let Some(offset) = by.known().and_then(|by| u64::try_from(-by).ok()) else { return Ok(None) };
+        let by = self.value(by)?.known().map(|by| by * sign);
+        let Some(offset) = by.and_then(|by| u64::try_from(by).ok()) else { return Ok(None) };
         let Some(path) = self.member_at(to, offset, member_type) else { return Ok(None) };
         let operand = self.value(member)?;
         if let Some(Known::Address(object, mut way)) = known(&operand.value)
@@ -341,5 +339,62 @@ impl Elaborator<'_> {
             _ => numbers::binary(self, op, inside, before, value),
         };
         Ok(convert(of, result))
+    }
+}
+
+/// The pointer before its conversions to `void *`, which are common between those to other types.
+fn as_typed(mut pointer: &Expr) -> &Expr {
+    use fencewright_c::typed::tree::ExprKind;
+    while let ExprKind::Convert(inner) = &pointer.kind
+        && matches!((&pointer.ty.kind, &inner.ty.kind), (TypeKind::Pointer(to), TypeKind::Pointer(_)) if to.kind == TypeKind::Void)
+    {
+        pointer = inner;
+    }
+    pointer
+}
+
+/// The pointer `p`, the number `n` and a sign: of `(char *)p + n` the sign is -1, of `(uintptr_t)p - n` it is 1. `None` for other expressions.
+fn moved_back(address: &Expr) -> Option<(&Expr, &Expr, i128)> {
+    let (from, by, sign) = match &address.kind {
+        ExprKind::Move(bytes, by) => {
+            let is_byte = matches!(pointee(&bytes.ty).kind, TypeKind::Integer(ty) if ty.greatest() <= 255);
+            (Some(bytes).filter(|_| is_byte)?, by, -1)
+        }
+        ExprKind::Binary(Operator::Subtract, number, by) => {
+            let is_whole = |ty: Arithmetic| ty.greatest() - ty.least() == u64::MAX.into();
+            let is_address = matches!(number.ty.kind, TypeKind::Integer(ty) if is_whole(ty));
+            (Some(number).filter(|_| is_address)?, by, 1)
+        }
+        _ => return None,
+    };
+    match &from.kind {
+        ExprKind::Convert(pointer) => Some((as_typed(pointer), by, sign)),
+        _ => None,
+    }
+}
+
+/// Whether evaluating an expression emits nothing: it is computed from constants, offsets of members and local variables.
+fn is_simple(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Constant(_) => true,
+        ExprKind::Load(place) => {
+            matches!(place.kind, PlaceKind::Local(_)) && !place.ty.volatile && !place.ty.atomic
+        }
+        ExprKind::Negate(inner) | ExprKind::Convert(inner) => is_simple(inner),
+        ExprKind::Address(place) => is_offset(place),
+        ExprKind::Binary(Operator::Add | Operator::Subtract | Operator::Multiply, a, b) => {
+            is_simple(a) && is_simple(b)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a place is a part of a structure at a constant address: `&((struct s *)0)->member` is the offset of the member.
+fn is_offset(place: &Place) -> bool {
+    match &place.kind {
+        PlaceKind::Pointed(pointer) => is_simple(pointer),
+        PlaceKind::Field(of, _) => is_offset(of),
+        PlaceKind::Element(of, index) => is_offset(of) && is_simple(index),
+        _ => false,
     }
 }

@@ -47,6 +47,9 @@ impl Elaborator<'_> {
     ) -> Result<Outcome> {
         match callee {
             Callee::Builtin(name) => {
+                if let Some(outcome) = self.replaced_call(name, arguments, call)? {
+                    return Ok(outcome);
+                }
                 if let Some(operand) = self.thread_builtin(name, arguments, call)? {
                     return Ok(Outcome::Scalar(operand));
                 }
@@ -55,14 +58,7 @@ impl Elaborator<'_> {
             }
             Callee::Function(function) => {
                 let arguments = self.arguments(arguments)?;
-                let unit = self.unit;
-                if self.indivisible(&unit.functions[function.index()].name) {
-                    self.section(true, call.span)?;
-                    let outcome = self.inlined(*function, arguments, call.span)?;
-                    self.section(false, call.span)?;
-                    return Ok(outcome);
-                }
-                self.inlined(*function, arguments, call.span)
+                self.called(*function, arguments, call.span)
             }
             Callee::Pointer(pointer) => self.call_through(pointer, arguments, call),
         }
@@ -77,6 +73,23 @@ impl Elaborator<'_> {
             });
         }
         Ok(values)
+    }
+
+    /// A call of a function with a body, which is an atomic section if its name says so.
+    pub(super) fn called(
+        &mut self,
+        function: FunctionId,
+        arguments: Vec<Argument>,
+        span: Span,
+    ) -> Result<Outcome> {
+        let unit = self.unit;
+        if !self.indivisible(&unit.functions[function.index()].name) {
+            return self.inlined(function, arguments, span);
+        }
+        self.section(true, span)?;
+        let outcome = self.inlined(function, arguments, span)?;
+        self.section(false, span)?;
+        Ok(outcome)
     }
 
     /// Inlines the body of a function.
@@ -148,7 +161,7 @@ impl Elaborator<'_> {
     /// Whether a call is inlined. If calls of this function are nested too deeply, the model ends here instead.
     ///
     /// A nested call counts only if it depends on a condition whose value is unknown. If all conditions are known, constants bound the depth of the
-    /// calls.
+    /// calls. Inside a call that counts, all calls count: a condition may be known because the ranges of values exclude the end of the recursion.
     fn goes_deeper(&mut self, function: FunctionId, span: Span) -> Result<bool> {
         // A thread that called `main` would create threads that call `main`, and so on without end.
         if self.thread() != ThreadNumber(0)
@@ -180,7 +193,8 @@ impl Elaborator<'_> {
     fn unknown_depth(&self, function: FunctionId) -> Option<usize> {
         let Writer { frames, branches, loops, pending, .. } = &self.writer;
         let caller = frames.iter().rev().find(|frame| frame.function == function)?;
-        let is_certain = *branches == caller.branches
+        let is_certain = caller.unknown_depth == 1
+            && *branches == caller.branches
             && *loops == caller.loops
             && pending.range(caller.level..).next().is_none();
         Some(caller.unknown_depth + usize::from(!is_certain))
@@ -189,7 +203,8 @@ impl Elaborator<'_> {
     /// Pushes a frame for a function; an error if the body of the function has errors.
     pub(super) fn enter(&mut self, function: FunctionId, result: Option<Target>, span: Span) -> Result<()> {
         let callee = &self.unit.functions[function.index()];
-        if let Some(error) = callee.errors.first() {
+        self.enter_stub(function, span);
+        if let Some(error) = callee.errors.first().filter(|_| self.replacement(function).is_none()) {
             self.broken = true;
             return Err(Box::new(crate::diagnostic(error.clone())));
         }
@@ -216,6 +231,7 @@ impl Elaborator<'_> {
             contexts: Vec::new(),
             scopes: vec![Vec::new()],
             arrays: Vec::new(),
+            cleanups: Vec::new(),
             passed: vec![if jumps { declared(&callee.body.statements) } else { Vec::new() }],
             around: if jumps { around_labels(callee) } else { FxHashMap::default() },
             repeated: Vec::new(),
@@ -253,6 +269,9 @@ impl Elaborator<'_> {
     /// Elaborates the body of the current function, up to the label that is the target of `return`. If the function has labels, the body is
     /// elaborated until the facts at these labels reach a fixpoint.
     pub(super) fn body(&mut self, function: FunctionId) -> Result<()> {
+        if let Some(what) = self.replacement(function) {
+            return self.replaced_body(function, &what);
+        }
         let unit = self.unit;
         let callee = &unit.functions[function.index()];
         let labels = self.graph.has_jumps(function);

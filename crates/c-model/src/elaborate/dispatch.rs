@@ -258,7 +258,7 @@ impl Elaborator<'_> {
                 return Ok(self.outcome(result));
             }
         }
-        let outcome = self.inlined(function, arguments, call.span)?;
+        let outcome = self.called(function, arguments, call.span)?;
         Ok(match outcome {
             Outcome::Scalar(operand) => Outcome::Scalar(converted(operand, &call.ty)),
             other => other,

@@ -48,8 +48,8 @@ pub enum Section {
     /// On all paths to this point, the thread is outside atomic sections.
     #[default]
     Outside,
-    /// On all paths to this point, the thread is in an atomic section.
-    Inside,
+    /// On all paths to this point, the thread is in an atomic section, or in this number of nested ones.
+    Inside(u8),
     /// The thread is in an atomic section on some paths to this point, but not on all.
     Unclear,
 }

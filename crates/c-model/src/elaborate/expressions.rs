@@ -34,11 +34,11 @@ impl Elaborator<'_> {
             ExprKind::Function(function) => {
                 Ok(Operand { value: Value::Function(function.0), range: ADDRESSES, points: None })
             }
-            ExprKind::Unknown(name) => self.error(
-                span,
-                format!("the function `{name}` has no body here"),
-                "include the file that defines it, or write a model of it",
-            ),
+            ExprKind::Unknown(name) => {
+                let advice = "include the file that defines it, or write a model of it";
+                self.missing_function(name, Some(advice), span);
+                Ok(Operand::number(0))
+            }
             ExprKind::String(global) => {
                 let object = self.global(*global)?;
                 Ok(self

@@ -171,6 +171,10 @@ impl Elaborator<'_> {
         if threads != self.premises.threads {
             return Some(Premises { threads, ..self.premises.clone() });
         }
+        let mut rcu = self.premises.rcu.clone();
+        if rcu.add(&self.rcu.found) {
+            return Some(Premises { rcu, ..self.premises.clone() });
+        }
         let later = self.destroyed.is_some_and(|threads| self.instances.len() > threads);
         if (self.outlived || later) && !self.premises.outlived {
             return Some(Premises { outlived: true, ..self.premises.clone() });
@@ -180,6 +184,13 @@ impl Elaborator<'_> {
         }
         if self.descendants && !self.premises.descendants {
             return Some(Premises { descendants: true, ..self.premises.clone() });
+        }
+        let mut futexes = self.premises.futexes.clone();
+        if futexes.learn(&self.futexes) {
+            return Some(Premises { futexes, ..self.premises.clone() });
+        }
+        if self.destructors && !self.premises.destructors {
+            return Some(Premises { destructors: true, ..self.premises.clone() });
         }
         // Some objects that `main` wrote at translation time escaped later. The writes may still have been in the buffer of `main` when its execution
         // ended, so the next attempt ends the execution earlier.
@@ -203,8 +214,11 @@ impl Elaborator<'_> {
                 outlived: self.premises.outlived,
                 computed_locks: self.premises.computed_locks,
                 descendants: self.premises.descendants,
+                destructors: self.premises.destructors,
+                futexes: self.premises.futexes.clone(),
                 targets: self.premises.targets.clone(),
                 sizes: self.premises.sizes.clone(),
+                rcu,
                 fixed: true,
                 ..Premises::default()
             });

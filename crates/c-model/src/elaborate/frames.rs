@@ -41,6 +41,8 @@ pub(super) struct Frame {
     pub scopes: Vec<Vec<LocalId>>,
     /// The live arrays whose lengths are not constants, each with the number of blocks that are open at its declaration.
     pub arrays: Vec<(usize, ObjectId)>,
+    /// The functions that `pthread_exit` calls, innermost last, each with the number of blocks around its `pthread_cleanup_push`.
+    pub cleanups: Vec<(usize, Cleanup)>,
     /// For each open block, the variables whose declarations control may jump over.
     pub passed: Vec<Vec<LocalId>>,
     /// For each label, the variables of the blocks that contain it.
@@ -53,6 +55,14 @@ pub(super) struct Frame {
     pub loops: usize,
     /// The number of nested calls of this function that depend on unknown conditions, including this call; the outermost call counts as 1.
     pub unknown_depth: usize,
+}
+
+/// A function that the thread calls if it ends, as `pthread_cleanup_push` says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cleanup {
+    pub function: FunctionId,
+    /// The register that holds its argument.
+    pub argument: Register,
 }
 
 /// An enclosing loop or `switch`, which is the target of `break` or `continue`.

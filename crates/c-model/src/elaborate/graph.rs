@@ -2,9 +2,11 @@
 
 use fencewright_c::typed::tree::{
     AssemblyInput, Block, Callee, Expr, ExprKind, FunctionId, GlobalId, Initial, LabelId, Place, PlaceKind,
-    Statement, StatementKind, Unit,
+    Statement, StatementKind, Type, Unit,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::raw;
 
 /// Facts about all functions.
 #[derive(Debug, Default)]
@@ -24,6 +26,8 @@ pub(super) struct Graph {
     pub(super) detached_by_attributes: bool,
     /// Variables with static storage that are written or whose address is taken.
     changed: FxHashSet<GlobalId>,
+    /// The types with which byte arrays are laid out that are memory for a structure.
+    raw: FxHashMap<GlobalId, Type>,
 }
 
 const CREATE: [&str; 2] = ["pthread_create", "thrd_create"];
@@ -41,7 +45,7 @@ struct Text {
 
 impl Graph {
     pub(super) fn new(unit: &Unit) -> Self {
-        let mut graph = Graph::default();
+        let mut graph = Graph { raw: raw::types(unit), ..Graph::default() };
         let mut texts = Vec::new();
         for (n, function) in unit.functions.iter().enumerate() {
             let id = FunctionId(n as u32);
@@ -174,6 +178,11 @@ impl Graph {
         !self.changed.contains(&global)
     }
 
+    /// The type with which a byte array is laid out that is memory for a structure; `None` for other variables.
+    pub(super) fn raw(&self, global: GlobalId) -> Option<&Type> {
+        self.raw.get(&global)
+    }
+
     /// The functions whose address is taken.
     pub(super) fn kept(&self) -> &[FunctionId] {
         &self.kept
@@ -202,7 +211,7 @@ fn changed(expr: &Expr) -> Option<GlobalId> {
 }
 
 /// The variable with static storage that contains a place.
-fn root(place: &Place) -> Option<GlobalId> {
+pub(super) fn root(place: &Place) -> Option<GlobalId> {
     match &place.kind {
         PlaceKind::Global(global) => Some(*global),
         PlaceKind::Field(of, _) | PlaceKind::Element(of, _) => root(of),
@@ -230,12 +239,15 @@ impl Text {
 }
 
 /// A node of the typed tree.
-enum Part<'a> {
+pub(crate) enum Part<'a> {
+    /// A statement.
     Statement(&'a Statement),
+    /// An expression.
     Expr(&'a Expr),
 }
 
-fn walk_block(block: &Block, visit: &mut dyn FnMut(Part<'_>)) {
+/// Calls `visit` for all statements and expressions of a block, outer ones first.
+pub(crate) fn walk_block(block: &Block, visit: &mut dyn FnMut(Part<'_>)) {
     block.statements.iter().for_each(|statement| walk(statement, visit));
 }
 
@@ -278,7 +290,7 @@ fn walk(statement: &Statement, visit: &mut dyn FnMut(Part<'_>)) {
     }
 }
 
-fn walk_initial(initial: &Initial, visit: &mut dyn FnMut(Part<'_>)) {
+pub(super) fn walk_initial(initial: &Initial, visit: &mut dyn FnMut(Part<'_>)) {
     initial.parts.iter().for_each(|(_, expr)| walk_expr(expr, visit));
 }
 

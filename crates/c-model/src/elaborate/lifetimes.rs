@@ -66,11 +66,13 @@ impl Elaborator<'_> {
         frame.scopes.truncate(depth);
         frame.passed.truncate(depth);
         frame.arrays.retain(|(blocks, _)| *blocks <= depth);
+        frame.cleanups.retain(|(blocks, _)| *blocks <= depth);
         done
     }
 
     /// Ends the lifetimes of the variables of the blocks that control leaves: all open blocks of the current function from index `depth` on.
     pub(super) fn end_scopes(&mut self, depth: usize, span: Span) {
+        self.keeps_cleanups(depth, span);
         let Frame { scopes, passed, .. } = self.frame();
         let mut locals: Vec<LocalId> =
             scopes[depth..].iter().chain(&passed[depth..]).flatten().copied().collect();
@@ -89,7 +91,10 @@ impl Elaborator<'_> {
         }
         let mut inner = Vec::new();
         while !self.writer.frames.is_empty() {
+            // The functions in it have been called.
+            let cleanups = std::mem::take(&mut self.frame().cleanups);
             self.end_scopes(0, span);
+            self.frame().cleanups = cleanups;
             inner.extend(self.writer.frames.pop());
         }
         self.writer.frames.extend(inner.into_iter().rev());

@@ -21,6 +21,8 @@ mod lifetimes;
 mod loops;
 mod objects;
 mod places;
+mod raw;
+mod replaced;
 mod sizes;
 mod statements;
 mod switches;
@@ -29,19 +31,20 @@ mod writer;
 
 use std::cell::Cell;
 
+pub(crate) use builtins::{Form, form};
 use env::Env;
 use facts::Uses;
 use fencewright_c::typed::tree::{FunctionId, GlobalId, Type, Unit};
-use fencewright_code::core::{
-    Core, NodeId, Object, ObjectId, RegisterInfo, Stmt, StmtKind, Thread, ThreadNumber, Value,
-};
+use fencewright_code::core::{Core, NodeId, Object, ObjectId, Stmt, StmtKind, ThreadNumber, Value};
 use fencewright_code::nodes::{Clash, Nodes};
 use fencewright_code::numbers::Operand;
 use fencewright_code::reuse::Reuse;
 use fencewright_program::{Call, CallId, Span};
 use fencewright_text::{Diagnostic, Stop};
 use graph::Graph;
+pub(crate) use graph::{Part, walk_block};
 pub use objects::{Spot, Target};
+pub use replaced::Replaced;
 use rustc_hash::FxHashMap;
 use writer::{RegisterState, Writer};
 
@@ -70,8 +73,8 @@ const FACTS_IN_A_PIECE: usize = 64;
 pub const DEPTHS: [usize; 4] = [8, 4, 2, 1];
 
 /// Options of elaboration.
-#[derive(Clone, Debug)]
-pub struct Options {
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'r> {
     /// Whether waits on condition variables may wake up spuriously. C allows such wakeups, but they hide lost signals.
     pub spurious: bool,
     /// Whether an allocation may return freed memory.
@@ -80,12 +83,8 @@ pub struct Options {
     pub accesses_only: bool,
     /// Maximum number of nested calls of a recursive function. Calls whose depth is decided by conditions with known values do not count.
     pub recursion: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options { spurious: true, reuse: Reuse::Never, accesses_only: false, recursion: DEPTHS[0] }
-    }
+    /// The functions that the user has replaced.
+    pub replaced: &'r Replaced,
 }
 
 /// Assumptions of an attempt about the whole program, verified at its end.
@@ -107,6 +106,10 @@ struct Premises {
     computed_locks: bool,
     /// Whether threads other than `main` create threads.
     descendants: bool,
+    /// Whether some key for thread-specific data has a destructor.
+    destructors: bool,
+    /// The uses of futexes.
+    futexes: builtins::Futexes,
     /// If set, the execution of `main` at translation time ends at its next write to memory once this number of threads exists, because the written
     /// object escapes later: under PSO, other threads could see its address before they see the written value.
     written_from: Option<usize>,
@@ -114,6 +117,8 @@ struct Premises {
     targets: dispatch::Targets,
     /// The sizes that allocations may have.
     sizes: sizes::Sizes,
+    /// The threads that use RCU.
+    rcu: builtins::Users,
 }
 
 /// The numbers of statements emitted so far that read and that write shared memory.
@@ -136,7 +141,7 @@ impl Accesses {
 /// Elaborates a program to core code, with the nodes of its places. Sets `cut` if the model ends somewhere because recursive calls reach the limit.
 pub fn elaborate(
     unit: &Unit,
-    options: &Options,
+    options: &Options<'_>,
     cut: &Cell<bool>,
     stop: &Stop<'_>,
 ) -> std::result::Result<(Core, Nodes), Vec<Diagnostic>> {
@@ -170,12 +175,14 @@ pub fn elaborate(
                 return Err(elaborator.postponed.into_iter().map(|error| *error).collect());
             }
             None => {
-                let Finished { core, nodes, dispatches, sizes } =
-                    elaborator.finished().map_err(|error| vec![*error])?;
+                let missing = elaborator.functions.missing();
+                let Finished { core, nodes, dispatches, sizes } = elaborator
+                    .finished()
+                    .map_err(|error| if missing.is_empty() { vec![*error] } else { missing.clone() })?;
                 if !dispatch::found_more(&mut premises.targets, &dispatches, (&core, &nodes), stop)
                     && !sizes::found_more(&mut premises.sizes, &sizes, (&core, &nodes), stop)
                 {
-                    return Ok((core, nodes));
+                    return if missing.is_empty() { Ok((core, nodes)) } else { Err(missing) };
                 }
             }
         }
@@ -227,7 +234,7 @@ struct Reach {
 /// The state of one attempt at elaboration.
 pub struct Elaborator<'u> {
     pub(super) unit: &'u Unit,
-    options: &'u Options,
+    options: &'u Options<'u>,
     graph: &'u Graph,
     /// Whether the model ends somewhere because recursive calls reach the limit.
     cut: &'u Cell<bool>,
@@ -247,6 +254,7 @@ pub struct Elaborator<'u> {
     /// Pairs of objects whose addresses were compared.
     compared: Vec<(ObjectId, ObjectId)>,
     calls: Vec<Call>,
+    functions: replaced::Found,
     /// The calls reached so far through pointers whose values are not constants.
     dispatches: Vec<dispatch::Dispatch>,
     /// The allocations reached so far whose sizes are not constants.
@@ -256,6 +264,7 @@ pub struct Elaborator<'u> {
     shared: threads::Shared,
     /// For each known lock and each thread that takes it, the variable that records whether the thread holds it.
     held: FxHashMap<builtins::Holder, ObjectId>,
+    rcu: builtins::Rcu,
     /// The number of threads that existed at the last destruction of a condition variable; `None` if there was no destruction.
     destroyed: Option<usize>,
     /// Whether a condition variable may be used after or during its destruction: becomes [`Premises::outlived`] of the next attempt.
@@ -264,6 +273,12 @@ pub struct Elaborator<'u> {
     computed_locks: bool,
     /// Whether threads other than `main` create threads.
     descendants: bool,
+    /// Whether some key for thread-specific data has a destructor.
+    destructors: bool,
+    /// The uses of futexes.
+    futexes: builtins::Futexes,
+    /// For each thread that waits for a futex, the variables about its sleep, by name.
+    asleep: FxHashMap<(ThreadNumber, &'static str), ObjectId>,
     done: Vec<Writer>,
     phase: Phase,
     /// The objects that `main` has written at translation time since its buffer was last drained.
@@ -282,7 +297,7 @@ pub struct Elaborator<'u> {
 impl<'u> Elaborator<'u> {
     fn new(
         unit: &'u Unit,
-        options: &'u Options,
+        options: &'u Options<'u>,
         graph: &'u Graph,
         premises: Premises,
         cut: &'u Cell<bool>,
@@ -306,16 +321,21 @@ impl<'u> Elaborator<'u> {
             uses: FxHashMap::default(),
             compared: Vec::new(),
             calls: Vec::new(),
+            functions: replaced::Found::default(),
             dispatches: Vec::new(),
             sizes: Vec::new(),
             warnings: Vec::new(),
             instances: Vec::new(),
             shared: threads::Shared::default(),
             held: FxHashMap::default(),
+            rcu: builtins::Rcu::default(),
             destroyed: None,
             outlived: false,
             computed_locks: false,
             descendants: false,
+            destructors: false,
+            futexes: builtins::Futexes::default(),
+            asleep: FxHashMap::default(),
             done: Vec::new(),
             unwritten: Vec::new(),
             ran_with: 0,
@@ -344,8 +364,13 @@ impl<'u> Elaborator<'u> {
         Some(FunctionId(main as u32))
     }
 
-    /// The error, unless it is in the body of a function: then the errors of all functions that `main` may reach.
+    /// The error, unless it is in the body of a function: then the errors of all functions that `main` may reach. If functions without a body were
+    /// called, the error may follow from this, and only these calls are errors.
     fn all_errors(&self, error: Diagnostic) -> Vec<Diagnostic> {
+        let missing = self.functions.missing();
+        if !missing.is_empty() {
+            return missing;
+        }
         let errors = self.main().filter(|_| self.broken).map(|main| self.unit.errors_from(main));
         let errors: Vec<Diagnostic> = errors.unwrap_or_default().into_iter().map(crate::diagnostic).collect();
         if errors.contains(&error) { errors } else { vec![error] }
@@ -453,42 +478,5 @@ impl<'u> Elaborator<'u> {
 
     fn is_null(operand: &Operand) -> bool {
         matches!(operand.value, Value::Number(0))
-    }
-
-    fn finished(mut self) -> Result<Finished> {
-        self.finish_threads()?;
-        let core = self.core();
-        Ok(Finished { core, nodes: self.nodes, dispatches: self.dispatches, sizes: self.sizes })
-    }
-
-    /// Moves the core code of the elaborated threads out of the elaborator.
-    fn core(&mut self) -> Core {
-        let mut threads = Vec::new();
-        for mut writer in std::mem::take(&mut self.done) {
-            let registers = writer.registers.iter().map(|state| RegisterInfo {
-                name: state.name.to_string(),
-                initial: None,
-                points: state.points,
-                about: state.about,
-            });
-            threads.push(Thread {
-                name: self.thread_name(writer.number),
-                registers: registers.collect(),
-                code: writer.blocks.pop().unwrap_or_default(),
-                span: writer.span,
-                late: self.is_late(writer.number),
-                function: self.function_of(writer.number),
-                creator: self.instances[writer.number.0 as usize].state.creator(),
-                started: self.instances[writer.number.0 as usize].state.started(),
-            });
-        }
-        Core {
-            objects: std::mem::take(&mut self.objects),
-            threads,
-            compared: std::mem::take(&mut self.compared),
-            functions: self.unit.functions.iter().map(|function| function.name.to_string()).collect(),
-            calls: std::mem::take(&mut self.calls),
-            warnings: std::mem::take(&mut self.warnings),
-        }
     }
 }

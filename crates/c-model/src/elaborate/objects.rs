@@ -84,11 +84,12 @@ impl Elaborator<'_> {
         if let Some(&object) = self.globals.get(&(global, thread)) {
             return Ok(object);
         }
-        let node = self.nodes.object(&variable.ty, variable.span);
+        let ty = self.graph.raw(global).unwrap_or(&variable.ty).clone();
+        let node = self.nodes.object(&ty, variable.span);
         let origin = thread.map_or(Origin::Global, Origin::Local);
         let object = self.object(Object {
             name: variable.name.to_string(),
-            ty: Some(variable.ty.clone()),
+            ty: Some(ty),
             node,
             origin,
             initial: Vec::new(),
@@ -122,6 +123,7 @@ impl Elaborator<'_> {
             }
             self.objects[object.0 as usize].initial = parts;
         }
+        self.open_raw(object, global, variable.span)?;
         Ok(object)
     }
 
@@ -286,15 +288,31 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The number of elements for which an allocation has room in its flexible array member; 0 for objects without such a member.
+    /// The number of elements in the flexible array member of an object: those for which an allocation has room, or for which a variable has initial
+    /// values; 0 for objects without such a member.
     pub(super) fn open_length(&self, object: ObjectId) -> u64 {
-        let Object { ty, origin, .. } = &self.objects[object.0 as usize];
+        let Object { ty, origin, initial, .. } = &self.objects[object.0 as usize];
         match (origin, ty.as_ref().and_then(|ty| self.open_array(ty))) {
             (Origin::Heap { bytes, .. }, Some((start, element))) => {
                 bytes.saturating_sub(start) / self.size(&element).max(1)
             }
+            (_, Some(_)) => {
+                let elements = initial.iter().filter_map(|(way, _)| match way.as_slice() {
+                    [Step::Field(member), Step::Element(index), ..] if self.is_last(ty.as_ref(), *member) => {
+                        Some(index + 1)
+                    }
+                    _ => None,
+                });
+                elements.max().unwrap_or(0)
+            }
             _ => 0,
         }
+    }
+
+    /// Whether a member is the last one of a structure.
+    fn is_last(&self, ty: Option<&Type>, member: u32) -> bool {
+        let Some(TypeKind::Record(record)) = ty.map(|ty| &ty.kind) else { return false };
+        self.unit.records[record.0 as usize].fields.len() == member as usize + 1
     }
 
     /// The type of a part; for an element of an array also the length of the array.

@@ -229,6 +229,12 @@ impl Elaborator<'_> {
                 let untyped = self.objects[object.0 as usize].ty.is_none();
                 self.typed_allocation(object, ty);
                 let way = self.fitted(object, way, ty);
+                if matches!(by.value, Value::Number(1))
+                    && let Some(behind) = self.behind(object, &way, ty)
+                {
+                    let behind = self.known_operand(&Known::Address(object, behind), pointer.range);
+                    return Ok(behind.expect("an address is defined"));
+                }
                 location = Box::new(self.location(object, &way));
                 if untyped && ty.kind != TypeKind::Void {
                     self.shape(location.node, ty, span)?;
@@ -252,6 +258,24 @@ impl Elaborator<'_> {
         let range = if ranges_over_objects(pointer.range) { pointer.range } else { (0, u64::MAX.into()) };
         let value = Value::Move(Box::new(pointer.value), Box::new(by.value), node);
         Ok(Operand { value, range, points: Some(node) })
+    }
+
+    /// The path to the member that starts where the structure of type `ty` at the end of this path ends, as for an array that a program places behind
+    /// the structure that describes it. `None` for a member that an access with this type could mean: such an access is out of bounds.
+    fn behind(&self, object: ObjectId, way: &[Step], ty: &Type) -> Option<Vec<Step>> {
+        let (Step::Field(field), around) = way.split_last()? else { return None };
+        let (TypeKind::Record(_), TypeKind::Record(around_it)) =
+            (&ty.kind, self.type_at(object, around)?.kind)
+        else {
+            return None;
+        };
+        let fields = &self.unit.records[around_it.0 as usize].fields;
+        let end = fields.get(*field as usize)?.offset + self.size(ty);
+        let behind = around.iter().copied().chain([Step::Field(field + 1)]).collect();
+        let starts_there = fields.get(*field as usize + 1).is_some_and(|next| next.offset == end);
+        let inside = self.fitted(object, behind, ty);
+        let means = self.type_at(object, &inside).is_none_or(|there| self.same_place(&there, ty));
+        (starts_there && !means).then(|| around.iter().copied().chain([Step::Field(field + 1)]).collect())
     }
 
     /// The place to which a pointer expression points.

@@ -1,4 +1,4 @@
-//! Allocations whose sizes are not constants: a case distinction over the possible sizes.
+//! Allocations and copies whose sizes are not constants: a case distinction over the possible sizes.
 //!
 //! The possible sizes are a small range, or numbers that an analysis found in the code of the previous attempt ([`possible`]). Other sizes are
 //! outside the model: if an execution allocates one of them, the verdict is `unknown`.
@@ -43,6 +43,18 @@ pub(super) struct Sized {
     unit: u64,
 }
 
+/// Work whose size is distinguished, for messages: `what` takes place, and `verb` is what the program does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizing {
+    pub what: &'static str,
+    pub verb: &'static str,
+    /// The number of bytes of each unit of the size.
+    pub unit: u64,
+    /// Whether an analysis suggests sizes, which takes further attempts. Otherwise only sizes of a small range are distinguished.
+    pub suggested: bool,
+    pub span: Span,
+}
+
 /// The size of an allocation in bytes, if such an allocation is possible.
 fn bytes(size: i128, unit: u64) -> Option<u64> {
     let bytes = u64::try_from(size).ok()?.checked_mul(unit)?;
@@ -85,38 +97,47 @@ impl Elaborator<'_> {
         if let Some(bytes) = size.known().and_then(|size| bytes(size, unit)) {
             return allocate(self, bytes);
         }
+        let void = Type { kind: TypeKind::Void, atomic: false, volatile: false };
+        let pointer = Type { kind: TypeKind::Pointer(void.into()), atomic: false, volatile: false };
+        let result = self.temporary("new", &pointer);
+        let assigned = |this: &mut Self, bytes| {
+            let operand = allocate(this, bytes)?;
+            let points = this.writer.registers[result.0 as usize].points;
+            if let (Some(points), Some(node)) = (points, operand.points) {
+                this.unify(points, node, span)?;
+            }
+            this.write_register(result, operand, span)
+        };
+        self.sized(
+            size,
+            Sizing { what: "an allocation", verb: "allocate", unit, suggested: true, span },
+            &assigned,
+        )?;
+        Ok(self.register_value(result))
+    }
+
+    /// Work on a number of bytes that is not a constant: `work` has a case for each number of bytes that is distinguished.
+    pub(super) fn sized(
+        &mut self,
+        size: Operand,
+        sizing: Sizing,
+        work: &dyn Fn(&mut Self, u64) -> Result<()>,
+    ) -> Result<()> {
+        let Sizing { unit, suggested, span, .. } = sizing;
         let mut sizes = self.in_range(&size.value);
         sizes.retain(|size| bytes((*size).into(), unit).is_some());
         let long = fencewright_c::ast::Integer { rank: fencewright_c::ast::Rank::Long, signed: false };
         let kind = TypeKind::Integer(fencewright_c::arithmetic::Arithmetic::Integer(long));
         let size = self.kept_value(size, &Type { kind, atomic: false, volatile: false }, span)?;
         if let (Value::Register(register), true, true) =
-            (&size.value, sizes.is_empty(), self.writer.reachable)
+            (&size.value, suggested && sizes.is_empty(), self.writer.reachable)
         {
             let path = self.path(span);
             sizes = self.premises.sizes.by_path.get(&path).cloned().unwrap_or_default();
             self.sizes.push(Sized { path, size: *register, unit });
         }
-        let void = Type { kind: TypeKind::Void, atomic: false, volatile: false };
-        let pointer = Type { kind: TypeKind::Pointer(void.into()), atomic: false, volatile: false };
-        let result = self.temporary("new", &pointer);
         let sizes: Vec<i64> = sizes.into_iter().collect();
-        self.allocation_of(
-            &sizes,
-            &sizes,
-            &size,
-            unit,
-            &|this, bytes| {
-                let operand = allocate(this, bytes)?;
-                let points = this.writer.registers[result.0 as usize].points;
-                if let (Some(points), Some(node)) = (points, operand.points) {
-                    this.unify(points, node, span)?;
-                }
-                this.write_register(result, operand, span)
-            },
-            span,
-        )?;
-        Ok(self.register_value(result))
+        self.distinguished(&sizes, &sizes, &size, sizing, work)
     }
 
     /// Begins the lifetime of a local array whose length is not constant. Returns a pointer to its first element.
@@ -162,30 +183,32 @@ impl Elaborator<'_> {
     }
 
     /// Emits a branch for each of the `remaining` sizes, and the end of the model for all sizes outside `all`.
-    fn allocation_of(
+    fn distinguished(
         &mut self,
         remaining: &[i64],
         all: &[i64],
         size: &Operand,
-        unit: u64,
-        allocate: &dyn Fn(&mut Self, u64) -> Result<()>,
-        span: Span,
+        sizing: Sizing,
+        work: &dyn Fn(&mut Self, u64) -> Result<()>,
     ) -> Result<()> {
+        let Sizing { what, verb, unit, span, .. } = sizing;
         let first = remaining
             .split_first()
             .and_then(|(size, rest)| Some((bytes((*size).into(), unit)?, *size, rest)));
         let Some((bytes, number, rest)) = first else {
             let text = match (size.known(), all) {
-                (Some(size), _) => format!("an allocation of {} bytes", size.saturating_mul(unit.into())),
-                (None, []) => "an allocation of a size that is not known before the program runs".to_string(),
+                (Some(size), _) => format!("{what} of {} bytes", size.saturating_mul(unit.into())),
+                (None, []) => format!("{what} of a size that is not known before the program runs"),
                 (None, _) => {
                     let sizes: Vec<String> =
                         all.iter().map(|size| (*size as u64 * unit).to_string()).collect();
-                    format!("an allocation of a size other than {} bytes", sizes.join(", "))
+                    format!("{what} of a size other than {} bytes", sizes.join(", "))
                 }
             };
             if self.writer.reachable {
-                let advice = "if an execution reaches it, the verdict is `unknown`; allocate a number of bytes that is known before the program runs, such as the largest that the harness needs";
+                let advice = format!(
+                    "if an execution reaches it, the verdict is `unknown`; {verb} a number of bytes that is known before the program runs, such as the largest that the harness needs"
+                );
                 self.warn(span, format!("{text} is not modelled: {advice}"));
             }
             self.emit(StmtKind::Beyond(Value::Number(1), text), span);
@@ -196,8 +219,8 @@ impl Elaborator<'_> {
         self.branch(
             same,
             span,
-            |this| allocate(this, bytes),
-            |this| this.allocation_of(rest, all, size, unit, allocate, span),
+            |this| work(this, bytes),
+            |this| this.distinguished(rest, all, size, sizing, work),
         )
     }
 

@@ -156,6 +156,7 @@ impl Elaborator<'_> {
         let unit = self.unit;
         let span = unit.functions[main.index()].span;
         let parameters = self.command_line(main, span)?;
+        self.prepare_rcu(span);
         self.instances
             .push(Instance { start: Start { function: main, parameters, span }, state: State::default() });
         let mut next = 0;
@@ -208,6 +209,7 @@ impl Elaborator<'_> {
         };
         self.writer.result = result;
         let target = result.map(|register| Target::new(Spot::Register(register), callee.ty.result.clone()));
+        self.start_reader(span)?;
         self.in_function(function, target, span, |this| {
             for (n, parameter) in parameters.into_iter().enumerate() {
                 let operand = this.parameter(parameter, span)?;
@@ -215,13 +217,19 @@ impl Elaborator<'_> {
                     this.pass(LocalId(n as u32), Argument::Scalar(operand), span)?;
                 }
             }
+            if this.indivisible(&callee.name) {
+                this.section(true, span)?;
+            }
             this.nested(|this| this.body(function))?;
+            this.leave_thread(number > 0, span)?;
             this.end_frames(span);
             Ok(())
         })?;
-        // Lifetimes of `main` may have ended before the created threads start. The ends of these lifetimes have to be emitted, so the execution at
-        // translation time ends here.
-        if self.phase == Phase::Creating && self.left_behind().next().is_some() {
+        // Lifetimes of `main` may have ended before the created threads start. The ends of these lifetimes, and the end of `main` as a reader, have to be
+        // emitted, so the execution at translation time ends here.
+        if self.phase == Phase::Creating
+            && (self.left_behind().next().is_some() || self.writer.nesting.is_some())
+        {
             self.run();
         }
         Ok(())
@@ -265,6 +273,7 @@ impl Elaborator<'_> {
                 let thread = self.value(thread)?;
                 let place = self.value(result)?;
                 let to = super::expressions::pointee(&result.ty);
+                self.may_wait(span);
                 self.wait_for(thread, place, &to, span)?;
                 Operand::number(0)
             }
@@ -273,6 +282,8 @@ impl Elaborator<'_> {
                 if let Some(register) = self.writer.result {
                     self.write_register(register, operand, span)?;
                 }
+                self.clean_up(span)?;
+                self.leave_thread(true, span)?;
                 self.end_thread(span);
                 Operand::number(0)
             }
@@ -400,6 +411,7 @@ impl Elaborator<'_> {
             self.writer.reachable = false;
             return Ok(());
         }
+        self.creates_in_section();
         if self.phase == Phase::Alone {
             self.start_program();
         } else if self.phase == Phase::Creating {

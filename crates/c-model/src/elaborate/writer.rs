@@ -42,6 +42,8 @@ pub(super) struct Writer {
     /// Whether the thread may end the process.
     pub exits: bool,
     pub result: Option<Register>,
+    /// The number of nested read-side critical sections of RCU that the thread is in; `None` if it does not use RCU.
+    pub nesting: Option<Register>,
     pub span: Span,
 }
 
@@ -72,6 +74,7 @@ impl Writer {
             end: Label(0),
             exits: false,
             result: None,
+            nesting: None,
             span,
         }
     }
@@ -104,7 +107,7 @@ impl Elaborator<'_> {
             StmtKind::Load(..) => self.accesses.reads += 1,
             StmtKind::Store(..) | StmtKind::Update { .. } | StmtKind::Atomic(_) => self.accesses.writes += 1,
             // Freed memory counts as escaped, so that later accesses to it are emitted and checked.
-            StmtKind::Special(ObjectEvent::Free(value, _)) => self.publish(&value.clone()),
+            StmtKind::Special(ObjectEvent::Free(value, ..)) => self.publish(&value.clone()),
             _ => {}
         }
         self.statements += 1;

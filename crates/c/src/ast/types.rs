@@ -30,7 +30,7 @@ pub struct Record {
     pub span: Span,
 }
 
-/// Attributes that affect the layout.
+/// Attributes that affect the layout, or what a name stands for.
 #[derive(Clone, Debug, Default)]
 pub struct Attributes {
     /// Whether there is no padding: `__attribute__((packed))`.
@@ -39,6 +39,8 @@ pub struct Attributes {
     pub aligned: Vec<Rc<Alignment>>,
     /// The type that replaces the written type because of the attribute `mode` or `vector_size`, if any.
     pub mode: Option<Mode>,
+    /// Whether the declared name is another name for something else: `alias`, `weakref`.
+    pub alias: bool,
 }
 
 /// A type given by an attribute.

@@ -30,3 +30,20 @@ static inline void *__VERIFIER_join(__VERIFIER_thread_t thread)
     return result;
 }
 #define __VERIFIER_join_symmetric(thread) ((void)__VERIFIER_join(thread))
+// Hazard pointers: each holds the pointer that it protects, or null.
+#include <stdlib.h>
+typedef struct { void *__protected; } __VERIFIER_hp_t;
+void *__fencewright_protect(void **hazard, void **source);
+void __fencewright_retire(void *pointer);
+static inline __VERIFIER_hp_t *__VERIFIER_hp_alloc(void)
+{
+    return (__VERIFIER_hp_t *)calloc(1, sizeof(__VERIFIER_hp_t));
+}
+#define __VERIFIER_hp_protect(hp, source) __fencewright_protect(&(hp)->__protected, (void **)(source))
+#define __VERIFIER_hp_clear(hp) __atomic_store_n(&(hp)->__protected, (void *)0, __ATOMIC_RELEASE)
+static inline void __VERIFIER_hp_free(__VERIFIER_hp_t *hp)
+{
+    __VERIFIER_hp_clear(hp);
+    free(hp);
+}
+#define __VERIFIER_hp_retire(pointer) __fencewright_retire(pointer)

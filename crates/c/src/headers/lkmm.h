@@ -9,3 +9,12 @@
 #define cmpxchg_long_relaxed(place, old, value) cmpxchg_relaxed(place, old, value)
 #define cmpxchg_long_acquire(place, old, value) cmpxchg_acquire(place, old, value)
 #define cmpxchg_long_release(place, old, value) cmpxchg_release(place, old, value)
+// What that tool's own headers, such as <rcu.h>, are made of.
+#define __LKMM_FENCE(order) __fencewright_lkmm_##order
+#define __fencewright_lkmm_mb smp_mb()
+#define __fencewright_lkmm_rmb smp_rmb()
+#define __fencewright_lkmm_wmb smp_wmb()
+#define __fencewright_lkmm_barrier barrier()
+#define __fencewright_lkmm_rcu_lock rcu_read_lock()
+#define __fencewright_lkmm_rcu_unlock rcu_read_unlock()
+#define __fencewright_lkmm_rcu_sync synchronize_rcu()

@@ -81,9 +81,18 @@ int pthread_barrier_init(pthread_barrier_t *barrier, const pthread_barrierattr_t
 int pthread_barrier_destroy(pthread_barrier_t *barrier);
 int pthread_barrier_wait(pthread_barrier_t *barrier);
 #define pthread_key_create(key, destructor) __fencewright_key_create(key, destructor)
-#define pthread_key_delete(key) ((void)(key), 0)
+#define pthread_key_delete(key) __fencewright_key_delete(key)
 #define pthread_getspecific(key) __fencewright_value(key)
 #define pthread_setspecific(key, value) __fencewright_set_value(key, value)
+// The code between the two is a block, as POSIX demands.
+#define pthread_cleanup_push(routine, argument) do { __fencewright_cleanup_push(routine, argument);
+#define pthread_cleanup_pop(execute) __fencewright_cleanup_pop(execute); } while (0)
+void __fencewright_cleanup_push(void (*routine)(void *), void *argument);
+void __fencewright_cleanup_pop(int execute);
+int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until);
+int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until);
+int pthread_rwlock_clockrdlock(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until);
+int pthread_rwlock_clockwrlock(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until);
 // Declared only:
 int pthread_atfork(void (*before)(void), void (*parent)(void), void (*child)(void));
 int pthread_attr_getdetachstate(const pthread_attr_t *attributes, int *state);

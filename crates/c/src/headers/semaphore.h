@@ -10,8 +10,9 @@ int sem_wait(sem_t *semaphore);
 int sem_trywait(sem_t *semaphore);
 int sem_post(sem_t *semaphore);
 int sem_getvalue(sem_t *semaphore, int *result);
-// Declared only:
 int sem_timedwait(sem_t *semaphore, const struct timespec *until);
+int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *until);
+// Declared only:
 sem_t *sem_open(const char *name, int flags, ...);
 int sem_close(sem_t *semaphore);
 int sem_unlink(const char *name);

@@ -35,6 +35,6 @@ int cnd_timedwait(cnd_t *condition, mtx_t *mutex, const struct timespec *until);
 int cnd_signal(cnd_t *condition);
 int cnd_broadcast(cnd_t *condition);
 #define tss_create(key, destructor) __fencewright_key_create(key, destructor)
-#define tss_delete(key) ((void)(key))
+#define tss_delete(key) ((void)__fencewright_key_delete(key))
 #define tss_get(key) __fencewright_value(key)
 #define tss_set(key, value) __fencewright_set_value(key, value)

@@ -45,6 +45,7 @@ impl Parser<'_> {
             "vector_size" | "__vector_size__" => {
                 self.attributes.mode = Some(Mode::Unsupported("vectors"));
             }
+            "alias" | "__alias__" | "weakref" | "__weakref__" => self.attributes.alias = true,
             "mode" | "__mode__" => self.attributes.mode = mode(self.word_at(2)).or(self.attributes.mode),
             "aligned" | "__aligned__" => {
                 self.at += 1;

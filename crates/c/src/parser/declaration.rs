@@ -60,7 +60,7 @@ impl Parser<'_> {
             if specifiers.typedef {
                 return Err(Error::new(name.span, "a type has no body"));
             }
-            let function = function.clone();
+            let (function, inline) = (function.clone(), specifiers.storage.inline);
             self.declare(name.symbol, Meaning::Other);
             let enumerators = std::mem::take(&mut self.enumerators);
             let body = self.scoped(|parser| {
@@ -71,7 +71,15 @@ impl Parser<'_> {
                 }
                 parser.block()
             })?;
-            return Ok(Some(Item::Function(Function { name, ty: function, enumerators, body })));
+            let fixed = specifiers.storage.fixed;
+            return Ok(Some(Item::Function(Function {
+                name,
+                ty: function,
+                fixed,
+                inline,
+                enumerators,
+                body,
+            })));
         }
         let declaration = self.declarators(start, specifiers, name, ty)?;
         Ok(Some(Item::Declaration(declaration)))
@@ -141,6 +149,10 @@ impl Parser<'_> {
             self.skip_assembly_name()?;
             self.skip_attributes()?;
             ty = self.with_mode(ty);
+            if self.attributes.alias && !matches!(ty.kind, TypeKind::Function(_)) {
+                let help = "use one name for the variable";
+                return Err(Error::new(name.span, "variables that are aliases are not supported").help(help));
+            }
             let meaning = match specifiers.typedef {
                 true => {
                     self.deep_enough(self.type_depth)?;

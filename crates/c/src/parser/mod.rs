@@ -6,11 +6,13 @@
 mod attributes;
 mod declaration;
 mod expression;
+mod linked;
 mod specifiers;
 mod statement;
 
 use std::rc::Rc;
 
+use linked::Linked;
 use rustc_hash::FxHashMap;
 
 use fencewright_program::Span;
@@ -60,6 +62,8 @@ struct Parser<'a> {
     records: Vec<Record>,
     /// For each structure or union in `records`, the origin of its definition.
     origins: Vec<Origin>,
+    /// The structures and unions of source files.
+    linked: Linked,
     /// For each name at file scope, the origin of the declaration that takes precedence.
     declared_by: FxHashMap<Symbol, Origin>,
     /// Enumerators of types parsed since the end of the last declaration.
@@ -89,17 +93,16 @@ pub fn parse(text: &Preprocessed) -> Result<Unit, Vec<Error>> {
 
 /// Like [`parse`], but calls `stop` for every item, every statement and every part of a list, and gives up when `stop` returns true.
 pub fn parse_unless(text: &Preprocessed, stop: &dyn Fn() -> bool) -> Result<Unit, Vec<Error>> {
-    let last = text.tokens.last().map_or(Span::default(), |last| text.written(last));
-    let end = last.point(last.end);
     let mut parser = Parser {
         stop,
         text,
-        tokens: &text.tokens,
+        tokens: &[],
         at: 0,
         names: &text.names,
         scopes: vec![Scope::default()],
         records: Vec::new(),
         origins: Vec::new(),
+        linked: Linked::default(),
         declared_by: FxHashMap::default(),
         enumerators: Vec::new(),
         defined: Vec::new(),
@@ -109,28 +112,18 @@ pub fn parse_unless(text: &Preprocessed, stop: &dyn Fn() -> bool) -> Result<Unit
         errors: Vec::new(),
         depth: 0,
         type_depth: 0,
-        end,
+        end: Span::default(),
     };
-    let mut items: Vec<Item> = Vec::new();
-    while parser.at < parser.tokens.len() && parser.errors.len() < MOST_ERRORS {
-        let (before, errors) = (parser.at, parser.errors.len());
-        parser.go_on().map_err(|stopped| vec![stopped])?;
-        match parser.item() {
-            Ok(found) => items.extend(found),
-            Err(error) => {
-                parser.errors.push(error);
-                parser.scopes.truncate(1);
-                parser.depth = 0;
-                parser.recover(before);
-            }
-        }
-        if parser.errors.len() > errors {
-            parser.forget(before, errors, &mut items);
-        }
+    let (mut items, mut ends, mut start) = (Vec::new(), Vec::new(), 0);
+    for &end in &text.ends {
+        parser.source(&text.tokens[start..end], &mut items).map_err(|stopped| vec![stopped])?;
+        ends.push(items.len());
+        start = end;
     }
-    match parser.errors.is_empty() {
-        true => Ok(Unit { items, records: parser.records, enumerations: parser.enumerations }),
-        false => Err(parser.errors),
+    let Parser { records, enumerations, errors, linked: Linked { again, .. }, .. } = parser;
+    match errors.is_empty() {
+        true => Ok(Unit { items, ends, records, again, enumerations }),
+        false => Err(errors),
     }
 }
 

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use fencewright_program::Span;
 
 use super::attributes::INT128;
+use super::linked::Place;
 use super::{Meaning, Parser, Read, Tag};
 use crate::ast::{
     Attributes, EnumerationId, Enumerator, Expr, ExprKind, Field, Integer, Rank, Record, RecordId, Storage,
@@ -13,7 +14,7 @@ use crate::ast::{
 use crate::error::Error;
 use crate::literal::Literal;
 use crate::preprocess::Origin;
-use crate::token::ExpansionId;
+use crate::token::{ExpansionId, Symbol};
 
 /// The declaration specifiers: the type, the storage class, and whether `typedef` is among them.
 pub(super) struct Specifiers {
@@ -162,8 +163,8 @@ impl Parser<'_> {
                 "extern" => found.storage.external = true,
                 "static" => found.storage.fixed = true,
                 "_Thread_local" | "__thread" => found.storage.thread_local = true,
-                "auto" | "register" | "inline" | "__inline" | "__inline__" | "_Noreturn" | "restrict"
-                | "__restrict" | "__restrict__" => {}
+                "inline" | "__inline" | "__inline__" => found.storage.inline = true,
+                "auto" | "register" | "_Noreturn" | "restrict" | "__restrict" | "__restrict__" => {}
                 "const" | "__const" | "__const__" => constant = true,
                 "volatile" | "__volatile" | "__volatile__" => volatile = true,
                 "_Alignas" => {
@@ -245,15 +246,16 @@ impl Parser<'_> {
 
     /// `struct` or `union`, with or without its members, and with its attributes.
     fn record_with_attributes(&mut self) -> Read<Type> {
-        let (id, attributes) = self.attributed(Self::record)?;
-        let record = &mut self.records[id.0 as usize];
+        let ((id, described), attributes) = self.attributed(Self::record)?;
+        let record = &mut self.records[described.0 as usize];
         record.attributes.packed |= attributes.packed;
         record.attributes.aligned.extend(attributes.aligned);
         Ok(TypeKind::Record(id).into())
     }
 
-    fn record(&mut self) -> Read<RecordId> {
-        let span = self.span();
+    /// The structure, and the one that this text describes: a source file may describe a structure that another one has defined.
+    fn record(&mut self) -> Read<(RecordId, RecordId)> {
+        let (span, place) = (self.span(), self.place());
         let union = self.is("union");
         self.at += 1;
         self.skip_attributes()?;
@@ -268,25 +270,32 @@ impl Parser<'_> {
             true => self.scopes.last().and_then(|scope| scope.tags.get(&tag.symbol)).copied(),
             false => self.scopes.iter().rev().find_map(|scope| scope.tags.get(&tag.symbol)).copied(),
         });
-        let id = match known {
+        let tag = tag.map(|tag| tag.symbol);
+        let id = match known.or_else(|| self.linked_record(tag, place).map(Tag::Record)) {
             Some(Tag::Record(id)) if self.records[id.0 as usize].union == union => id,
             Some(_) => return Err(Error::new(span, "this tag was declared as something else")),
-            None => {
-                let id = RecordId(self.records.len() as u32);
-                let tag = tag.map(|tag| tag.symbol);
-                let attributes = Attributes::default();
-                self.records.push(Record { tag, union, fields: None, attributes, span });
-                self.origins.push(Origin::User);
-                if let Some(tag) = tag {
-                    self.scopes.last_mut().expect("there is a scope").tags.insert(tag, Tag::Record(id));
-                }
-                id
-            }
+            None => self.new_record(tag, union, span),
         };
+        if let Some(tag) = tag {
+            let scope = if here || known.is_none() { self.scopes.last_mut() } else { None };
+            scope.map(|scope| scope.tags.insert(tag, Tag::Record(id)));
+        }
         if defines {
             // Definitions by the user take precedence over those of model headers, and these over those of the system.
             let origin = self.text.origin(span);
             let before = self.records[id.0 as usize].fields.is_some().then_some(self.origins[id.0 as usize]);
+            let again = before.is_some() && self.linked.was_defined_before(id);
+            self.linked.defines(id);
+            if again {
+                let described = self.new_record(tag, union, span);
+                self.linked.again.push((id, described));
+                self.at += 1;
+                let fields = self.nested(Self::fields)?;
+                self.records[described.0 as usize].fields = Some(fields);
+                self.defined.push(described);
+                self.skip_attributes()?;
+                return Ok((id, described));
+            }
             if before == Some(origin) {
                 return Err(Error::new(span, "this is defined twice"));
             }
@@ -299,7 +308,28 @@ impl Parser<'_> {
             }
             self.skip_attributes()?;
         }
-        Ok(id)
+        Ok((id, id))
+    }
+
+    /// Where the next token is written.
+    fn place(&self) -> Place {
+        (self.peek().map_or(self.end, |token| token.span), self.span())
+    }
+
+    /// The structure that an earlier source file calls by this tag at file scope or, without a tag, that it defines at this place.
+    fn linked_record(&mut self, tag: Option<Symbol>, place: Place) -> Option<RecordId> {
+        match tag {
+            _ if self.scopes.len() > 1 => None,
+            Some(tag) => self.linked.tagged(tag),
+            None => self.linked.untagged(place, RecordId(self.records.len() as u32)),
+        }
+    }
+
+    fn new_record(&mut self, tag: Option<Symbol>, union: bool, span: Span) -> RecordId {
+        let attributes = Attributes::default();
+        self.records.push(Record { tag, union, fields: None, attributes, span });
+        self.origins.push(Origin::User);
+        RecordId(self.records.len() as u32 - 1)
     }
 
     /// The members of a structure or union, up to the closing brace.

@@ -253,10 +253,11 @@ impl Parser<'_> {
 
     fn assembly(&mut self) -> Read<Assembly> {
         self.at += 1;
-        let mut jumps = false;
+        let (mut jumps, mut volatile) = (false, false);
         loop {
             match self.word() {
-                "volatile" | "__volatile__" | "__volatile" | "inline" | "__inline__" | "__inline" => {}
+                "volatile" | "__volatile__" | "__volatile" => volatile = true,
+                "inline" | "__inline__" | "__inline" => {}
                 "goto" => jumps = true,
                 _ => break,
             }
@@ -265,7 +266,7 @@ impl Parser<'_> {
         self.expect("(")?;
         let text = self.string()?;
         let mut found =
-            Assembly { text, jumps, outputs: Vec::new(), inputs: Vec::new(), clobbers: Vec::new() };
+            Assembly { text, jumps, volatile, outputs: Vec::new(), inputs: Vec::new(), clobbers: Vec::new() };
         let mut names = Vec::new();
         if self.takes(":") {
             found.outputs = self.operands(&mut names)?;
@@ -301,6 +302,7 @@ impl Parser<'_> {
         }
         self.expect(")")?;
         self.expect(";")?;
+        found.volatile |= jumps || found.outputs.is_empty();
         Ok(found)
     }
 

@@ -78,10 +78,36 @@ impl From<String> for Missing {
     }
 }
 
+/// A source file with the options that the command line gives for it.
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    /// The file.
+    pub file: FileId,
+    /// `-D` and `-U`, in order: names, and replacements (`1` by default).
+    pub macros: Vec<MacroOption>,
+    /// The files that are included first, with the names given by `-include`.
+    pub includes: Vec<String>,
+}
+
+/// An option for one macro.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MacroOption {
+    /// `-D NAME` and `-D NAME=VALUE`.
+    Define(String, Option<String>),
+    /// `-U NAME`.
+    Undefine(String),
+}
+
 /// Finds and reads the files that the program includes.
 pub trait Files {
+    /// Called before a source file is read. What follows is included from this file.
+    fn begin(&mut self, _source: FileId) {}
     /// Resolves an `#include` in the file `from`; the error says why there is no such file.
     fn include(&mut self, name: &str, form: Form, from: FileId, at: Span) -> Result<FileId, Missing>;
+    /// Further files of the user that are read after the main file.
+    fn further(&self) -> &[FileId] {
+        &[]
+    }
     /// Who wrote a file.
     fn origin(&self, _file: FileId) -> Origin {
         Origin::User
@@ -115,8 +141,10 @@ pub struct Expansion {
 /// The result of preprocessing a file with all its includes.
 #[derive(Debug)]
 pub struct Preprocessed {
-    /// The tokens after all macros have been expanded and all directives executed.
+    /// The tokens of all source files, one after the other, after all macros have been expanded and all directives executed.
     pub tokens: Vec<Token>,
+    /// For each source file, the number of tokens up to its end.
+    pub ends: Vec<usize>,
     /// All macro uses, in the order of expansion.
     pub expansions: Vec<Expansion>,
     /// The spellings of all names and tokens, by [`Symbol`].
@@ -205,6 +233,17 @@ pub fn preprocess(
     defines: &[(String, Option<String>)],
     stop: &dyn Fn() -> bool,
 ) -> Result<Preprocessed, Vec<Error>> {
+    let macros = defines.iter().map(|(name, value)| MacroOption::Define(name.clone(), value.clone()));
+    let main = Source { file: FileId::MAIN, macros: macros.collect(), includes: Vec::new() };
+    preprocess_all(files, &[main], stop)
+}
+
+/// Preprocesses the source files of a program, each on its own.
+pub fn preprocess_all(
+    files: &mut dyn Files,
+    sources: &[Source],
+    stop: &dyn Fn() -> bool,
+) -> Result<Preprocessed, Vec<Error>> {
     let mut names = Names::default();
     let words = Words::new(&mut names);
     let mut preprocessor = Preprocessor {
@@ -226,16 +265,42 @@ pub fn preprocess(
         read: 0,
         spent: 0,
     };
-    preprocessor
-        .predefine(defines)
-        .and_then(|()| preprocessor.file(FileId::MAIN, Span::default(), 0))
-        .map_err(|e| vec![e])?;
+    let mut ends = Vec::new();
+    for source in sources {
+        preprocessor.source(source).map_err(|error| vec![error])?;
+        ends.push(preprocessor.output.len());
+    }
     let Preprocessor { output, expansions, names, bodies, warnings, origins, .. } = preprocessor;
-    Ok(Preprocessed { tokens: output, expansions, names, bodies, warnings, origins })
+    Ok(Preprocessed { tokens: output, ends, expansions, names, bodies, warnings, origins })
 }
 
 impl Preprocessor<'_> {
-    fn predefine(&mut self, defines: &[(String, Option<String>)]) -> Result<(), Error> {
+    /// Preprocesses a source file. It sees no macros of the source files before it.
+    fn source(&mut self, source: &Source) -> Result<(), Error> {
+        self.macros.clear();
+        self.of_models.clear();
+        self.once.clear();
+        self.counter = 0;
+        self.files.begin(source.file);
+        self.predefine(&source.macros)?;
+        let start = Span { file: source.file, ..Span::default() };
+        for name in &source.includes {
+            let included = self.files.include(name, Form::Quoted, source.file, start);
+            let included = included.map_err(|missing| Error {
+                help: missing.help,
+                ..Error::new(start, format!("cannot include `{name}`: {}", missing.why))
+            })?;
+            self.file(included, start, 1)?;
+        }
+        self.file(source.file, Span::default(), 0)?;
+        if source.file != FileId::MAIN {
+            return Ok(());
+        }
+        let further = self.files.further().to_vec();
+        further.into_iter().try_for_each(|file| self.file(file, Span::default(), 0))
+    }
+
+    fn predefine(&mut self, options: &[MacroOption]) -> Result<(), Error> {
         for (name, computed) in
             [("__LINE__", Computed::Line), ("__FILE__", Computed::File), ("__COUNTER__", Computed::Counter)]
         {
@@ -246,7 +311,15 @@ impl Preprocessor<'_> {
                 Rc::new(Macro { name, parameters: None, body: [].into(), computed, written: None }),
             );
         }
-        for (name, value) in defines {
+        for option in options {
+            let (name, value) = match option {
+                MacroOption::Define(name, value) => (name, value),
+                MacroOption::Undefine(name) => {
+                    let name = self.names.symbol(name);
+                    self.macros.remove(&name);
+                    continue;
+                }
+            };
             // `-D 'f(x)=x'` defines a function-like macro.
             let text = format!("{name} {}", value.as_deref().unwrap_or("1"));
             let tokens = lex(&text, FileId::MAIN, &mut self.names)?;

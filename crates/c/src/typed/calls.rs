@@ -139,6 +139,10 @@ impl Typer<'_> {
                 let known = self.evaluated(&value).is_some() || matches!(value.kind, ExprKind::String(_));
                 self.made(ExprKind::Constant(known.into()), Arithmetic::INT, expr)
             }
+            ("__atomic_always_lock_free", [size, _]) => {
+                let lock_free = matches!(self.constant(size)?, 1 | 2 | 4 | 8);
+                self.made(ExprKind::Constant(lock_free.into()), Arithmetic::Bool, expr)
+            }
             ("__builtin_choose_expr", [condition, a, b]) => {
                 let chosen = if self.constant(condition)? != 0 { a } else { b };
                 return self.operand(chosen).map(Some);

@@ -24,31 +24,40 @@ impl Typer<'_> {
     /// The value of an expression if it can be computed at compile time. Operands that are not evaluated, such as `x` in `0 && x`, need not be
     /// constant.
     pub(super) fn evaluated(&self, expr: &Expr) -> Option<i128> {
-        let both = |a: &Expr, b: &Expr| Some((self.evaluated(a)?, self.evaluated(b)?));
+        self.evaluated_with(expr, &binary)
+    }
+
+    /// Like [`evaluated`](Self::evaluated), but sums, differences and products wrap around, as compilers compute them after a warning.
+    pub(super) fn evaluated_around(&self, expr: &Expr) -> Option<i128> {
+        self.evaluated_with(expr, &around)
+    }
+
+    fn evaluated_with(&self, expr: &Expr, binary: &Apply) -> Option<i128> {
+        let value = |expr: &Expr| self.evaluated_with(expr, binary);
         match &expr.kind {
             ExprKind::Constant(value) => Some(*value),
-            ExprKind::Convert(inner) => Some(converted(&expr.ty, self.evaluated(inner)?)),
-            ExprKind::Negate(inner) => unary(UnaryOp::Minus, self.evaluated(inner)?, &inner.ty),
-            ExprKind::Complement(inner) => unary(UnaryOp::Complement, self.evaluated(inner)?, &inner.ty),
-            ExprKind::Not(inner) => Some(i128::from(self.evaluated(inner)? == 0)),
+            ExprKind::Convert(inner) => Some(converted(&expr.ty, value(inner)?)),
+            ExprKind::Negate(inner) => unary(UnaryOp::Minus, value(inner)?, &inner.ty),
+            ExprKind::Complement(inner) => unary(UnaryOp::Complement, value(inner)?, &inner.ty),
+            ExprKind::Not(inner) => Some(i128::from(value(inner)? == 0)),
             ExprKind::Binary(op, a, b) => {
-                let (x, y) = both(a, b)?;
+                let (x, y) = (value(a)?, value(b)?);
                 binary(*op, (x, &a.ty), (y, &b.ty))
             }
-            ExprKind::And(a, b) => match self.evaluated(a)? {
+            ExprKind::And(a, b) => match value(a)? {
                 0 => Some(0),
-                _ => Some(i128::from(self.evaluated(b)? != 0)),
+                _ => Some(i128::from(value(b)? != 0)),
             },
-            ExprKind::Or(a, b) => match self.evaluated(a)? {
-                0 => Some(i128::from(self.evaluated(b)? != 0)),
+            ExprKind::Or(a, b) => match value(a)? {
+                0 => Some(i128::from(value(b)? != 0)),
                 _ => Some(1),
             },
-            ExprKind::Conditional(condition, a, b) => match self.evaluated(condition)? {
-                0 => self.evaluated(b),
-                _ => self.evaluated(a),
+            ExprKind::Conditional(condition, a, b) => match value(condition)? {
+                0 => value(b),
+                _ => value(a),
             },
-            ExprKind::Otherwise(a, b) => match self.evaluated(a)? {
-                0 => self.evaluated(b),
+            ExprKind::Otherwise(a, b) => match value(a)? {
+                0 => value(b),
                 value => Some(converted(&expr.ty, value)),
             },
             ExprKind::Load(place) => self.value_of_constant(place),
@@ -194,6 +203,22 @@ pub(super) fn binary(op: BinaryOp, (x, a): (i128, &Type), (y, b): (i128, &Type))
             Some(Arithmetic::Integer(promoted).converted(x << by))
         }
         _ => arithmetic::binary(op, (x, types.0), (y, types.1)).ok(),
+    }
+}
+
+/// Applies a binary operation to two constants; `None` if that is not possible.
+type Apply = dyn Fn(BinaryOp, (i128, &Type), (i128, &Type)) -> Option<i128>;
+
+/// Like [`binary`], but a sum, difference or product that does not fit its signed type wraps around.
+fn around(op: BinaryOp, a: (i128, &Type), b: (i128, &Type)) -> Option<i128> {
+    let (Some(one), Some(other)) = (a.1.arithmetic(), b.1.arithmetic()) else { return binary(op, a, b) };
+    let common = Arithmetic::Integer(one.common(other));
+    let (x, y) = (common.converted(a.0), common.converted(b.0));
+    match op {
+        BinaryOp::Add => Some(common.converted(x + y)),
+        BinaryOp::Subtract => Some(common.converted(x - y)),
+        BinaryOp::Multiply => Some(common.converted(x.wrapping_mul(y))),
+        _ => binary(op, a, b),
     }
 }
 

@@ -85,7 +85,11 @@ impl Typer<'_> {
         let object = self.object(declarator, ty, storage)?;
         let defines = !storage.external || declarator.initial.is_some();
         if defines {
+            if self.define_once(object, span)? {
+                return Ok(());
+            }
             self.objects[object].defined = true;
+            self.objects[object].file = self.linking.file;
             self.objects[object].span = span;
             self.global(object);
         }
@@ -135,7 +139,9 @@ impl Typer<'_> {
     fn object(&mut self, declarator: &ast::Declarator, ty: Type, storage: ast::Storage) -> Typing<usize> {
         let (symbol, span) = (declarator.name.symbol, declarator.name.span);
         let mut open = matches!(declarator.ty.kind, ast::TypeKind::Array(_, None));
-        match self.scopes[0].get(&symbol) {
+        let internal = self.is_internal(storage.fixed, span);
+        let linked = self.linked_object(symbol).filter(|_| !internal).map(Entity::Object);
+        match self.scopes[0].get(&symbol).copied().or(linked) {
             None => {
                 let mut ty = ty;
                 if let (true, Some(&length)) = (open, self.known_late.get(&symbol)) {
@@ -148,7 +154,9 @@ impl Typer<'_> {
                     ty,
                     open,
                     thread_local: storage.thread_local,
+                    internal,
                     span,
+                    file: self.linking.file,
                     defined: false,
                     id: None,
                     used: None,
@@ -157,20 +165,17 @@ impl Typer<'_> {
                 self.scopes[0].insert(symbol, Entity::Object(object));
                 Ok(object)
             }
-            Some(&Entity::Object(object)) => {
+            Some(Entity::Object(object)) => {
+                self.scopes[0].insert(symbol, Entity::Object(object));
                 let known = &self.objects[object];
                 let same = compatible(&known.ty, &ty) && known.ty.atomic == ty.atomic;
                 if (!same || known.thread_local != storage.thread_local)
                     && self.origin(known.span) == self.origin(span)
                 {
-                    let (name, before) = (self.spelled(symbol), self.said(&known.ty));
-                    let now = self.said(&ty);
-                    return Err(Error::new(
-                        span,
-                        format!("`{name}` is declared as `{now}`, before as `{before}`"),
-                    )
-                    .always()
-                    .help("declare it with one type"));
+                    let (name, before, other) = (self.spelled(symbol), self.said(&known.ty), known.span);
+                    let message =
+                        format!("`{name}` is declared as `{}`, before as `{before}`", self.said(&ty));
+                    return Err(self.both(span, other, &message).help("declare it with one type"));
                 }
                 if !same && self.origin(span).precedes(self.origin(known.span)) {
                     let known = &mut self.objects[object];
@@ -184,7 +189,7 @@ impl Typer<'_> {
                 }
                 Ok(object)
             }
-            found @ Some(Entity::Failed(_)) => Err(self.failed(found.copied()).expect("its error is kept")),
+            found @ Some(Entity::Failed(_)) => Err(self.failed(found).expect("its error is kept")),
             Some(_) => {
                 let name = self.spelled(symbol);
                 Err(Error::new(span, format!("`{name}` was declared as something else"))
@@ -222,7 +227,7 @@ impl Typer<'_> {
     /// At the end of the file: completes tentative definitions and arrays without a length. A variable that is used but never defined gets an error.
     pub(super) fn all_defined(&mut self) {
         for object in 0..self.objects.len() {
-            let Object { used, symbol, defined, .. } = self.objects[object];
+            let Object { used, symbol, defined, span, .. } = self.objects[object];
             let done = match used {
                 _ if defined => self.defined(object),
                 Some(used) => {
@@ -233,8 +238,13 @@ impl Typer<'_> {
                 }
                 None => Ok(()),
             };
-            if let Err(error) = done {
-                self.postpone(symbol, error);
+            match done {
+                Err(error) if error.always && self.origin(span) != Origin::System => self.errors.push(error),
+                Err(error) => {
+                    let id = self.global(object);
+                    self.globals[id.index()].error.get_or_insert(error);
+                }
+                Ok(()) => {}
             }
         }
     }
@@ -355,6 +365,11 @@ impl Typer<'_> {
     fn fixed(&mut self, initial: &mut Initial) -> Typing<()> {
         for (_, value) in &mut initial.parts {
             if let Some(known) = self.evaluated(value) {
+                value.kind = ExprKind::Constant(known);
+            } else if let Some(known) = self.evaluated_around(value) {
+                let text =
+                    "this constant does not fit its signed type; compilers warn, and let it wrap around";
+                self.warn(value.span, text);
                 value.kind = ExprKind::Constant(known);
             } else if !self.is_fixed(value) {
                 return Err(Error::new(value.span, "this is not known before the program runs").help(

@@ -16,6 +16,7 @@ mod conversions;
 mod declarations;
 mod expressions;
 mod initial;
+mod linking;
 mod names;
 mod operators;
 mod precedence;
@@ -32,10 +33,11 @@ use fencewright_program::{FileId, Span};
 use rustc_hash::FxHashMap;
 
 pub use self::builtins::names as builtin_names;
+use self::linking::{Bodies, Linking};
 use self::names::{Entity, Object};
 use self::records::Layout;
 use self::statements::Body;
-use self::tree::{Function, FunctionId, FunctionType, GlobalId, Record, Type, Variable};
+use self::tree::{Function, FunctionType, GlobalId, Record, Type, Variable};
 use self::unchanged::Changes;
 use crate::arithmetic::Arithmetic;
 use crate::ast;
@@ -74,8 +76,10 @@ struct Typer<'a> {
     objects: Vec<Object>,
     /// The errors of declarations at file scope, reported where the declared names are used.
     failed: Vec<Error>,
-    /// The functions with a body anywhere in the text, by name.
-    bodies: FxHashMap<Symbol, (FunctionId, &'a ast::Function)>,
+    /// Functions with a body that the current source file can call.
+    bodies: Bodies<'a>,
+    /// What the source files share.
+    linking: Linking<'a>,
     /// The types of functions that are only declared, and the origins of these declarations.
     declared: FxHashMap<Symbol, (Rc<FunctionType>, Origin)>,
     functions: Vec<Option<Function>>,
@@ -139,6 +143,7 @@ impl<'a> Typer<'a> {
             objects: Vec::new(),
             failed: Vec::new(),
             bodies: FxHashMap::default(),
+            linking: Linking::default(),
             declared: FxHashMap::default(),
             functions: Vec::new(),
             globals: Vec::new(),
@@ -161,7 +166,20 @@ impl<'a> Typer<'a> {
             self.errors.push(error);
             return Err(self.errors);
         }
-        for item in &self.unit.items {
+        for (number, items) in self.source_files().into_iter().enumerate() {
+            self.begin_file(number);
+            self.items(items);
+        }
+        self.all_defined();
+        self.compare_records();
+        match self.errors.is_empty() {
+            true => Ok(self),
+            false => Err(self.errors),
+        }
+    }
+
+    fn items(&mut self, items: &'a [ast::Item]) {
+        for item in items {
             if self.errors.len() >= MOST_ERRORS {
                 break;
             }
@@ -175,11 +193,6 @@ impl<'a> Typer<'a> {
                 ast::Item::Declaration(declaration) => self.file_declaration(declaration),
             };
             self.report(done);
-        }
-        self.all_defined();
-        match self.errors.is_empty() {
-            true => Ok(self),
-            false => Err(self.errors),
         }
     }
 

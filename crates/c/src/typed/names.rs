@@ -34,6 +34,10 @@ pub(super) struct Object {
     /// Whether the variable is an array whose length is not known yet.
     pub open: bool,
     pub thread_local: bool,
+    /// Whether it has internal linkage: other source files cannot access it by its name.
+    pub internal: bool,
+    /// The number of the source file that declares it first or, if one defines it, of that file.
+    pub file: usize,
     /// The position of the variable's declaration, preferably of its definition.
     pub span: Span,
     /// Whether the variable is defined: by a declaration without `extern`, or by one with an initial value.

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use fencewright_program::Span;
 use rustc_hash::FxHashSet;
 
+use super::linking::Bodies;
 use super::names::Entity;
 use super::tree::{FunctionId, FunctionType, TypeKind};
 use super::types::compatible;
@@ -18,42 +19,61 @@ use crate::error::Error;
 use crate::preprocess::Origin;
 use crate::token::Symbol;
 
-impl Typer<'_> {
+impl<'a> Typer<'a> {
     /// Allocates a number for each function that has a body. If it has several, the definition that takes precedence is kept; two by one author are
     /// an error.
     pub(super) fn find_bodies(&mut self) -> Typing<()> {
-        let unit = self.unit;
         let of_models = self.declared_by_models();
-        for item in &unit.items {
-            let ast::Item::Function(function) = item else { continue };
-            let name = function.name;
-            let origin = self.origin(name.span);
-            if origin == Origin::System && of_models.contains(&name.symbol) {
-                continue;
-            }
-            match self.bodies.get(&name.symbol) {
-                None => {
-                    let id = FunctionId(self.functions.len() as u32);
-                    self.bodies.insert(name.symbol, (id, function));
-                    self.functions.push(None);
-                }
-                Some(&(id, before)) => {
-                    let other = self.origin(before.name.span);
-                    if origin.precedes(other) {
-                        self.bodies.insert(name.symbol, (id, function));
-                    } else if !other.precedes(origin) {
-                        let name = self.spelled(name.symbol);
-                        let message = format!("function `{name}` is defined twice");
-                        return Err(Error::new(function.name.span, message)
-                            .help("give one of them another name, or leave it out"));
-                    }
+        for (number, items) in self.source_files().into_iter().enumerate() {
+            self.linking.internal.push(Bodies::default());
+            for item in items {
+                let ast::Item::Function(function) = item else { continue };
+                let origin = self.origin(function.name.span);
+                if origin != Origin::System || !of_models.contains(&function.name.symbol) {
+                    self.find_body(function, number)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// The names of the functions that model headers declare.
+    fn find_body(&mut self, function: &'a ast::Function, file: usize) -> Typing<()> {
+        let ast::Name { symbol, span, .. } = function.name;
+        let origin = self.origin(span);
+        let internal = self.is_internal(function.fixed, span);
+        let known = match internal {
+            true => self.linking.internal[file].get(&symbol),
+            false => self.linking.external.get(&symbol),
+        };
+        let id = match known {
+            None => {
+                self.functions.push(None);
+                FunctionId(self.functions.len() as u32 - 1)
+            }
+            Some(&(id, before)) => {
+                let other = self.origin(before.name.span);
+                // A function in a header that several source files include is one function.
+                if other.precedes(origin) || before.name.span == span {
+                    return Ok(());
+                }
+                if !origin.precedes(other) {
+                    let message = format!("function `{}` is defined twice", self.spelled(symbol));
+                    return Err(self
+                        .both(span, before.name.span, &message)
+                        .help("give one of them another name, or leave it out"));
+                }
+                id
+            }
+        };
+        let bodies = match internal {
+            true => &mut self.linking.internal[file],
+            false => &mut self.linking.external,
+        };
+        bodies.insert(symbol, (id, function));
+        Ok(())
+    }
+
+    /// The functions that model headers declare.
     fn declared_by_models(&self) -> FxHashSet<Symbol> {
         let declarations = self.unit.items.iter().filter_map(|item| match item {
             ast::Item::Declaration(declaration) => Some(declaration),
@@ -82,13 +102,13 @@ impl Typer<'_> {
             };
             replaced = origin.precedes(other);
             if !same(&known, &ty) && !replaced && !other.precedes(origin) {
-                let name = self.spelled(name);
-                return Err(Error::new(
-                    span,
-                    format!("function `{name}` is declared with another type elsewhere"),
-                )
-                .always()
-                .help("the declarations and the definition must agree"));
+                let message =
+                    format!("function `{}` is declared with another type elsewhere", self.spelled(name));
+                let body = self.bodies.get(&name).map(|(_, function)| function.name.span);
+                let other = body.or_else(|| self.linking.declared.get(&name).copied()).unwrap_or(span);
+                return Err(self
+                    .both(span, other, &message)
+                    .help("the declarations and the definition must agree"));
             }
         }
         if let Some(error) = self.failed(self.scopes[0].get(&name).copied()) {
@@ -100,6 +120,7 @@ impl Typer<'_> {
                 .always()
                 .help("give one of them another name"));
         }
+        self.linking.declared.insert(name, span);
         self.scopes[0].insert(name, Entity::Function);
         self.declare(name, Entity::Function);
         // If some declarations of a function have a prototype and others have none, a declaration with a prototype is kept.

@@ -340,8 +340,9 @@ impl Typer<'_> {
             };
             inputs.push((constraint, input));
         }
+        let ast::Assembly { jumps, volatile, .. } = *assembly;
         let (text, clobbers) = (assembly.text.clone(), assembly.clobbers.clone());
-        Ok(Assembly { text, jumps: assembly.jumps, outputs, inputs, clobbers })
+        Ok(Assembly { text, jumps, volatile, outputs, inputs, clobbers })
     }
 
     /// `({ ... })`: its value is that of its last expression.

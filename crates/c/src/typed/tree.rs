@@ -290,6 +290,8 @@ pub struct Assembly {
     pub text: String,
     /// Whether the statement is `asm goto`, which is not supported.
     pub jumps: bool,
+    /// Whether it is `volatile`. A statement without outputs always is. A compiler may remove any other one if its outputs are not used.
+    pub volatile: bool,
     /// Outputs: the constraint and the place that is written.
     pub outputs: Vec<(Constraint, Place)>,
     /// Inputs: the constraint and the value or the place that is read.

@@ -383,6 +383,8 @@ fn only_what_is_reached_is_judged() {
         "_Static_assert(sizeof(int) == 8, \"wide\");",
         // These change what the program does without being mentioned again.
         "__attribute__((constructor)) void f(void) { }",
+        "int x; static int y __attribute__((weakref(\"x\")));",
+        "int x; int __attribute__((__alias__(\"x\"))) y;",
         "__attribute__((__destructor__(101))) static void f(void) { }",
         "void f(void) { __attribute__((cleanup(g))) int x = 1; }",
         "#pragma pack(push, 1)\nstruct s { char a; int b; };",

@@ -26,6 +26,29 @@ pub struct Several<C: OfSeveral> {
     pub settings: Given<C>,
 }
 
+impl<C: OfSeveral> Several<C> {
+    /// With `--as-one`, the files are one program: the first one is its main file.
+    fn join(&mut self) {
+        if !self.settings.as_one.is_empty() {
+            let others = self.files.drain(1..).map(|file| file.to_string_lossy().into_owned());
+            self.settings.join(others.collect());
+        }
+    }
+}
+
+impl super::Command {
+    /// With `--as-one`, all files of the command line are one program.
+    pub fn join_files(&mut self) {
+        match self {
+            super::Command::Check(args) => args.join(),
+            super::Command::Robust(args) => args.join(),
+            super::Command::Fences(args) => args.join(),
+            super::Command::Litmus(args) => args.join(),
+            _ => {}
+        }
+    }
+}
+
 /// What the files of a command are.
 pub trait OfSeveral: Of {
     /// The name of an argument in the help.

@@ -71,6 +71,13 @@ impl<C> Deref for Given<C> {
     }
 }
 
+impl<C> Given<C> {
+    /// Adds source files of the same program.
+    pub fn join(&mut self, files: Vec<String>) {
+        self.settings.as_one.extend(files);
+    }
+}
+
 impl<C: Of> Given<C> {
     /// Warns about options that have no effect here.
     pub fn tell_idle(&self) {

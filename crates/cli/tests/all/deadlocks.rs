@@ -98,3 +98,20 @@ fn the_verdict_says_who_blocks() {
     let found = run(["check", "--property", "termination", &files.text("spinning.c")]);
     assert!(found.stdout.contains("termination: unsafe"), "{found:?}");
 }
+
+/// The futex mutexes of the examples lose no wake-up, unless they forget that other threads wait.
+#[test]
+fn lost_wake_ups_of_futexes_are_found() {
+    let example = repository("examples/c/futex.c").display().to_string();
+    for (mutex, more, expected) in [
+        ("2", &[][..], "safe"),
+        ("3", &[], "safe"),
+        ("2", &["-D", "LOST"], "unsafe"),
+        ("3", &["-D", "LOST"], "unsafe"),
+    ] {
+        let mutex = format!("MUTEX={mutex}");
+        let options = [&["-D", "THREADS=3", "-D", &mutex], more].concat();
+        let found = check(&example, "tso", &options);
+        assert!(found.stdout.contains(&format!("deadlock: {expected}")), "{options:?}: {found:?}");
+    }
+}

@@ -225,3 +225,18 @@ fn the_standard_input_beside_a_folder_is_read_once() {
     assert_eq!(outcome.status, 1, "{outcome:?}");
     assert_eq!(outcome.stdout.lines().filter(|line| line.contains("both_missed")).count(), 3, "{outcome:?}");
 }
+
+#[test]
+fn other_commands_say_that_they_take_files() {
+    let files = Files::new(&[("one/a.fw", "shared x; thread p { x = 1; assert x == 1; }")]);
+    let folder = files.text("one");
+    for command in ["robust", "fences"] {
+        let outcome = run([command, &folder]);
+        assert_eq!(outcome.status, 2, "{outcome:?}");
+        for said in ["this is a directory", &files.text("one/a.fw"), &format!("fencewright check {folder}")] {
+            assert!(outcome.stderr.contains(said), "{said}: {outcome:?}");
+        }
+        let outcome = run([command, "--json", &folder]);
+        assert_eq!(outcome.json_lines()[0]["error"], "this is a directory", "{outcome:?}");
+    }
+}

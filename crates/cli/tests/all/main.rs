@@ -2,10 +2,13 @@
 
 mod algorithms;
 mod browser;
+mod c_audit;
 mod c_corpora;
 mod c_examples;
 mod c_fences;
+mod c_files;
 mod c_hostile;
+mod c_libraries;
 mod c_mistakes;
 mod certify;
 mod check;

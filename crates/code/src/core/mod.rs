@@ -11,6 +11,7 @@ mod walk;
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::RecordId;
 use fencewright_c::typed::tree::{Step, Type, TypeKind};
+use fencewright_front_end::facts::Assumption;
 use fencewright_program::{BinaryOp, Call, Span, UnaryOp, Width};
 use fencewright_text::Diagnostic;
 
@@ -47,6 +48,8 @@ pub struct Core {
     pub calls: Vec<Call>,
     /// The warnings of elaboration.
     pub warnings: Vec<Diagnostic>,
+    /// Assumptions about functions that the user has made with options.
+    pub assumed: Vec<Assumption>,
 }
 
 /// An object in memory.
@@ -210,21 +213,46 @@ pub enum ObjectEvent {
     Reach(Location),
     /// An allocation: the register gets a pointer to an instance of this object.
     Allocate(Register, ObjectId),
-    /// `free` of the object that the pointer points to; without effect if the pointer is null.
-    Free(Value, NodeId),
+    /// `free` of the object that the pointer points to, now or once no hazard pointer protects it; without effect if the pointer is null.
+    Free(Value, NodeId, Freeing),
+    /// In an indivisible step: whether the object that a pointer points to is retired already. The step then stores the pointer in a hazard pointer,
+    /// which protects the object unless it is retired.
+    Retired {
+        /// The register that gets 1 if the object is retired, otherwise 0.
+        flag: Register,
+        /// The pointer.
+        pointer: Value,
+        /// The node of the target of the pointer.
+        target: NodeId,
+        /// The node of the place in the hazard pointer in which the pointer is stored.
+        hazard: NodeId,
+    },
+}
+
+/// When an object is freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freeing {
+    /// At once.
+    Now,
+    /// At some time from when no hazard pointer protects the object (`layout/hazards.rs` has the model).
+    Retire,
 }
 
 impl Special<Symbolic> for ObjectEvent {
     fn writes(&self) -> Option<Register> {
         match self {
-            ObjectEvent::Undefined(register) | ObjectEvent::Allocate(register, _) => Some(*register),
+            ObjectEvent::Undefined(register)
+            | ObjectEvent::Allocate(register, _)
+            | ObjectEvent::Retired { flag: register, .. } => Some(*register),
             _ => None,
         }
     }
 
     fn writes_mut(&mut self) -> Option<&mut Register> {
         match self {
-            ObjectEvent::Undefined(register) | ObjectEvent::Allocate(register, _) => Some(register),
+            ObjectEvent::Undefined(register)
+            | ObjectEvent::Allocate(register, _)
+            | ObjectEvent::Retired { flag: register, .. } => Some(register),
             _ => None,
         }
     }
@@ -238,7 +266,7 @@ impl Parts<Value> for ObjectEvent {
     fn values<'a>(&'a self, visit: &mut dyn FnMut(&'a Value)) {
         match self {
             ObjectEvent::Reach(place) => place.values(visit),
-            ObjectEvent::Free(value, _) => visit(value),
+            ObjectEvent::Free(value, ..) | ObjectEvent::Retired { pointer: value, .. } => visit(value),
             _ => {}
         }
     }
@@ -246,7 +274,7 @@ impl Parts<Value> for ObjectEvent {
     fn values_mut(&mut self, visit: &mut dyn FnMut(&mut Value)) {
         match self {
             ObjectEvent::Reach(place) => place.values_mut(visit),
-            ObjectEvent::Free(value, _) => visit(value),
+            ObjectEvent::Free(value, ..) | ObjectEvent::Retired { pointer: value, .. } => visit(value),
             _ => {}
         }
     }

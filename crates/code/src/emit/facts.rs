@@ -91,6 +91,7 @@ pub(crate) fn facts(
         registers,
         own_labels: true,
         steps: Vec::new(),
+        assumed: core.assumed.clone(),
     }
 }
 

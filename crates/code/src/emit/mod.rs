@@ -56,7 +56,7 @@ pub(crate) fn file(inputs: facts::Inputs<'_>, stop: &Stop<'_>) -> (File, Facts) 
     for thread in &program.threads {
         each_statement(&thread.code, stop, &mut |step| asserts |= matches!(step.kind, StepKind::Assert(..)));
     }
-    items.extend(property(layout, &evidence, asserts).map(Item::Property));
+    items.extend(property(layout, &evidence, &vocabulary.variables, asserts).map(Item::Property));
     if vocabulary.uses_undefined {
         let name = build::name(&vocabulary.undefined, Span::default());
         items.insert(0, Item::Const(Const { name, value: build::int(UNDEFINED, Span::default()) }));

@@ -4,12 +4,12 @@
 //! threads that freed them ([`Mark`]). In the state before an access, the property compares the number of the place that the thread is about to
 //! access with the marks of all threads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use fencewright_front_end::facts::{Mistake, Register};
 use fencewright_fw::ast::{Expr, ExprKind, Place, Property, PropertyKind, ThreadRef};
 use fencewright_fw::build;
-use fencewright_program::{BinaryOp, Span};
+use fencewright_program::{BinaryOp, Span, UnaryOp};
 
 use crate::flat::Mark;
 use crate::layout::classes::{Layout, Runs};
@@ -41,14 +41,28 @@ pub(crate) struct Touched {
     pub class: usize,
     /// The number of the place, as a formula over the thread's registers.
     pub number: Expr,
+    /// Whether the access frees the object.
+    pub frees: bool,
+}
+
+/// The conditions under which some thread is about to access, or to free, one object.
+#[derive(Default)]
+struct Touches {
+    accesses: Vec<Expr>,
+    frees: Vec<Expr>,
 }
 
 /// The property `memory`; `None` if nothing can violate it and the program has assertions. If nothing can violate it and there are no assertions
 /// either, returns a property that always holds, so that the program has a property to check.
-pub(crate) fn property(layout: &Layout, evidence: &Evidence, asserts: bool) -> Option<Property> {
+pub(crate) fn property(
+    layout: &Layout,
+    evidence: &Evidence,
+    variables: &HashMap<usize, String>,
+    asserts: bool,
+) -> Option<Property> {
     let span = Span::default();
     let mut parts: Vec<Expr> = evidence.failed.iter().map(|(thread, label)| at(thread, label)).collect();
-    let mut by_allocation: BTreeMap<(usize, i64), Vec<Expr>> = BTreeMap::new();
+    let mut by_allocation: BTreeMap<(usize, i64), Touches> = BTreeMap::new();
     for touched in &evidence.touched {
         for (allocation, runs) in layout.allocated_runs(touched.class) {
             let here = at(&touched.thread, &touched.at);
@@ -59,10 +73,16 @@ pub(crate) fn property(layout: &Layout, evidence: &Evidence, asserts: bool) -> O
                 ExprKind::Int(_) => continue,
                 _ => build::binary(BinaryOp::And, here, among(&runs, &touched.number, span), span),
             };
-            by_allocation.entry(allocation).or_default().push(touches);
+            let of = by_allocation.entry(allocation).or_default();
+            match touched.frees {
+                true => of.frees.push(touches),
+                false => of.accesses.push(touches),
+            }
         }
     }
-    for ((class, number), touches) in by_allocation {
+    for ((class, number), Touches { accesses, frees }) in by_allocation {
+        parts.extend(retired(layout, variables, (class, number), &accesses, &frees));
+        let touches = [accesses, frees].concat();
         let marks = |mark| {
             let marks = evidence.marks.get(&(class, mark)).into_iter().flatten();
             marks.map(|(thread, marks)| register(thread, build::cell(marks, build::int(number, span), span)))
@@ -71,6 +91,9 @@ pub(crate) fn property(layout: &Layout, evidence: &Evidence, asserts: bool) -> O
         let mut free: Vec<Expr> = marks(Mark::Freed).map(is_set).collect();
         // The object is free if an odd number of threads have set their `Passed` mark; `!=` on truth values is exclusive or.
         free.extend(marks(Mark::Passed).reduce(|one, other| build::binary(BinaryOp::Ne, one, other, span)));
+        if free.is_empty() {
+            continue;
+        }
         let freed = build::balanced(BinaryOp::Or, free, span);
         let touched = build::balanced(BinaryOp::Or, touches, span);
         parts.push(build::binary(BinaryOp::And, freed, touched, span));
@@ -85,6 +108,42 @@ pub(crate) fn property(layout: &Layout, evidence: &Evidence, asserts: bool) -> O
         formula: build::balanced(BinaryOp::Or, parts, span),
         span,
     })
+}
+
+/// The formulas for a retired object: it is accessed while no hazard pointer points into it, or freed again.
+fn retired(
+    layout: &Layout,
+    variables: &HashMap<usize, String>,
+    (class, number): (usize, i64),
+    accesses: &[Expr],
+    frees: &[Expr],
+) -> Vec<Expr> {
+    let span = Span::default();
+    let value = |class: usize, number: i64| {
+        let name = variables.get(&class)?;
+        let place = match layout.classes[class].is_single() {
+            true => build::scalar(name, span),
+            false => build::cell(name, build::int(number, span), span),
+        };
+        Some(build::value_of(place, span))
+    };
+    let flag = layout.retired.flags.get(&class).and_then(|flags| value(*flags, number));
+    let Some(flag) = flag else { return Vec::new() };
+    let is_retired = build::binary(BinaryOp::Eq, flag, build::int(1, span), span);
+    let mut unprotected = vec![is_retired.clone()];
+    for guard in layout.guards((class, number)) {
+        let Some(held) = value(guard.class, guard.number) else { continue };
+        unprotected.push(build::unary(UnaryOp::Not, among(&guard.inside, &held, span), span));
+    }
+    let unprotected = build::balanced(BinaryOp::And, unprotected, span);
+    let mut parts = Vec::new();
+    for (when, touches) in [(unprotected, accesses), (is_retired, frees)] {
+        if !touches.is_empty() {
+            let touched = build::balanced(BinaryOp::Or, touches.to_vec(), span);
+            parts.push(build::binary(BinaryOp::And, when, touched, span));
+        }
+    }
+    parts
 }
 
 fn among(runs: &Runs, number: &Expr, span: Span) -> Expr {

@@ -146,7 +146,8 @@ impl<'a> Statements<'a> {
                 };
                 let place = Some((*class, number.clone()));
                 self.mistake(&label, vec![facts::Claim { holds: None, about, place }], span);
-                self.evidence.touched.push(Touched { thread, at, class: *class, number });
+                let frees = *touching == Touching::Free;
+                self.evidence.touched.push(Touched { thread, at, class: *class, number, frees });
                 self.touching = true;
                 return self.pending.push(label);
             }

@@ -364,6 +364,24 @@ impl Term {
         has
     }
 
+    /// Whether a formula of a property can have the value of the term. A formula cannot index an array of registers with a register, and it divides and
+    /// shifts by constants only.
+    pub fn is_formula(&self) -> bool {
+        match self {
+            Term::Number(_) | Term::Register(_) => true,
+            Term::Element(..) => false,
+            Term::Unary(_, a) => a.is_formula(),
+            Term::Binary(BinaryOp::Div | BinaryOp::Rem, a, b) => {
+                a.is_formula() && b.number().is_some_and(|number| number != 0)
+            }
+            Term::Binary(BinaryOp::Shl | BinaryOp::Shr, a, b) => {
+                a.is_formula() && b.number().is_some_and(|number| (0..64).contains(&number))
+            }
+            Term::Binary(_, a, b) => a.is_formula() && b.is_formula(),
+            Term::If(condition, a, b) => condition.is_formula() && a.is_formula() && b.is_formula(),
+        }
+    }
+
     /// Number of occurrences of the register.
     pub fn count(&self, register: Register) -> usize {
         let mut count = 0;

@@ -207,10 +207,9 @@ fn joined(first: &Step, second: &Step, reads: &Reads) -> Option<Step> {
             let own = second.found();
             let mut count = 0;
             second.values(&mut |term| count += term.count(register));
-            // A `Touch` becomes part of the property. A formula cannot index an array of registers with a register, so no such term is moved into a
-            // `Touch`.
+            // A `Touch` becomes part of the property, so only formulas are moved into a `Touch`.
             let in_property =
-                matches!(second, StepKind::Special(CellEvent::Touch(..))) && value.has_element();
+                matches!(second, StepKind::Special(CellEvent::Touch(..))) && !value.is_formula();
             if count != 1 || own.is_some_and(|own| value.has(own)) || in_property {
                 return None;
             }

@@ -23,6 +23,7 @@ use crate::core::{Core, NodeId, ObjectEvent, ObjectId, StmtKind, Strangers, Thre
 use crate::flat::Term;
 use crate::late_stores::{Held, Late, LateStores};
 use crate::layout::addresses::{Order, Piece, WayBack};
+use crate::layout::hazards::Retired;
 use crate::layout::laid::{self, FEWER, Laid};
 use crate::layout::open_arrays::Lengths;
 use crate::layout::uses::{Use, Uses};
@@ -44,6 +45,8 @@ pub struct Layout {
     /// For each class whose objects may pass from one thread to another: the class of the flags that say which freed objects other threads may
     /// allocate.
     returned: BTreeMap<usize, usize>,
+    /// Retired objects.
+    pub(crate) retired: Retired,
     /// The order of objects in memory, if the program compares addresses of different objects.
     pub order: Option<Order>,
     /// The uses of `container_of` that may be applied outside of a structure.
@@ -192,6 +195,7 @@ impl Layout {
             objects: Vec::new(),
             ended,
             returned: BTreeMap::new(),
+            retired: Retired::default(),
             order: None,
             ways_back: Vec::new(),
             late: HashMap::new(),
@@ -219,7 +223,7 @@ impl Layout {
                 layout.late.entry(class).or_default().extend(stores);
             }
         }
-        layout.share_late();
+        layout.share_late(core, options.reuse);
         layout.initial_values(core, nodes)?;
         layout.choose_order();
         layout.find_ways_back(core, nodes, stop)?;
@@ -231,6 +235,7 @@ impl Layout {
             passed_on.sort_unstable();
             passed_on.into_iter().for_each(|class| layout.pass_on(class));
         }
+        layout.find_retired(core, nodes, options.reuse, stop)?;
         Ok(layout)
     }
 
@@ -258,7 +263,7 @@ impl Layout {
 
     /// Whether a class holds flags for objects of another class that were passed on for reuse.
     pub fn says_what_is_returned(&self, class: usize) -> bool {
-        self.returned.values().any(|returned| *returned == class)
+        self.returned.values().chain(self.retired.flags.values()).any(|flags| *flags == class)
     }
 
     /// The interpretation of pointers to a node; `None` if the node has no class.
@@ -356,14 +361,22 @@ impl Layout {
     /// it.
     fn pass_on(&mut self, class: usize) {
         let of = &self.classes[class];
-        let mut returned = Class::new(None);
-        returned.name = format!("returned_{}", of.name);
-        returned.used.accessed_by = of.used.freed_by.union(&of.used.allocated_by).copied().collect();
-        (returned.scalar, returned.used.written) = (true, true);
-        (returned.first, returned.count) = (of.first, of.count);
-        (returned.places, returned.initial) = (of.places.clone(), vec![0; of.places.len()]);
-        self.returned.insert(class, self.classes.len());
-        self.classes.push(returned);
+        let threads = of.used.freed_by.union(&of.used.allocated_by).copied().collect();
+        let flags = self.add_flags("returned", class, threads);
+        self.returned.insert(class, flags);
+    }
+
+    /// Adds a class with one flag for each object of `class`, which is 0 at first. Returns the number of the new class.
+    pub(super) fn add_flags(&mut self, name: &str, class: usize, threads: BTreeSet<ThreadNumber>) -> usize {
+        let of = &self.classes[class];
+        let mut flags = Class::new(None);
+        flags.name = format!("{name}_{}", of.name);
+        flags.used.accessed_by = threads;
+        (flags.scalar, flags.used.written) = (true, true);
+        (flags.first, flags.count) = (of.first, of.count);
+        (flags.places, flags.initial) = (of.places.clone(), vec![0; of.places.len()]);
+        self.classes.push(flags);
+        self.classes.len() - 1
     }
 
     fn is_union(&self, class: usize, nodes: &Nodes) -> bool {

@@ -9,10 +9,10 @@
 use fencewright_front_end::facts::Kind;
 use fencewright_program::BinaryOp;
 
-use crate::core::{Access, NodeId, ObjectId, Register, Value};
+use crate::core::{Access, Freeing, NodeId, ObjectId, Register, Value};
 use crate::flat::claims::About;
 use crate::flat::{Array, Cell, CellEvent, Mark, Step, StepKind, Term, Touching, UNDEFINED, Wrong};
-use crate::layout::classes::{Placed, among};
+use crate::layout::classes::among;
 use crate::layout::resolve::Resolver;
 use crate::layout::uses::allocations_at;
 use crate::reuse::Reuse;
@@ -40,7 +40,7 @@ impl Resolver<'_> {
         let mut ways = vec![fresh];
         let reuse = self.options.reuse == Reuse::Allocated;
         if reuse && self.layout.classes[placed.class].used.freed_by.contains(&self.thread) {
-            for number in self.like(placed) {
+            for number in self.like(object) {
                 let marks = self.marks(placed.class, Mark::Freed);
                 let mark = Term::Element(marks, Box::new(Term::Number(number)));
                 let taken = vec![
@@ -55,10 +55,16 @@ impl Resolver<'_> {
             }
         }
         if let Some(returned) = self.layout.passed_to(placed.class, self.thread) {
-            for number in self.like(placed) {
+            for number in self.like(object) {
                 let taken = vec![self.take(returned, placed.class, number)];
                 ways.push(self.again(taken, register, object, number));
             }
+        }
+        for number in self.like(object) {
+            let Some(taken) = self.take_retired(placed.class, number) else { break };
+            let mut taken = vec![taken];
+            taken.extend(self.test_reclaimed(placed.class, number));
+            ways.push(self.again(taken, register, object, number));
         }
         match <[_; 1]>::try_from(ways) {
             Ok([fresh]) => self.out.extend(fresh),
@@ -81,14 +87,23 @@ impl Resolver<'_> {
         counter
     }
 
-    /// The numbers of all objects whose memory this allocation may return: those of the same class with the same number of elements.
-    fn like(&self, placed: Placed) -> Vec<i64> {
-        let objects = (0..self.core.objects.len() as u32).map(|object| self.layout.placed(ObjectId(object)));
-        let alike = objects
-            .filter(|other| other.heap && (other.class, other.elements) == (placed.class, placed.elements));
+    /// The numbers of all objects whose memory this allocation may return: those of the same size.
+    fn like(&self, object: ObjectId) -> Vec<i64> {
+        let wanted = self.size(object);
+        let objects = (0..self.core.objects.len() as u32).map(ObjectId);
+        let alike = objects.filter(|other| self.layout.placed(*other).heap && self.size(*other) == wanted);
         alike
+            .map(|other| self.layout.placed(other))
             .flat_map(|other| (0..other.times as i64).map(move |time| other.first + time * other.stride))
             .collect()
+    }
+
+    /// The size of an object: its class, its number of elements, and the length of its flexible array member, if it has one.
+    pub(crate) fn size(&self, object: ObjectId) -> (usize, u64, Option<u64>) {
+        let placed = self.layout.placed(object);
+        let lengths = self.layout.classes.iter().filter_map(|class| class.lengths.as_ref());
+        let length = lengths.filter_map(|lengths| lengths.get(&object).copied()).next();
+        (placed.class, placed.elements, length)
     }
 
     /// Takes an object that another thread has freed, with an atomic step that drains the store buffer, as allocators do.
@@ -198,10 +213,13 @@ impl Resolver<'_> {
     }
 
     /// Frees an object. Either this thread may allocate it again, or other threads may.
-    fn give_back(&mut self, class: usize, number: Term) {
+    fn give_back(&mut self, class: usize, number: Term, freeing: Freeing) {
         let marks = self.marks(class, Mark::Freed);
         let kept = self.step(StepKind::Special(CellEvent::Set(marks, number.clone(), Term::Number(1))));
         let tests = self.test_freed(class, &number, marks);
+        if freeing == Freeing::Retire {
+            return self.retire(class, number, [vec![kept], tests].concat());
+        }
         let Some(returned) = self.layout.passed_from(class, self.thread) else {
             self.out.push(kept);
             return self.out.extend(tests);
@@ -221,7 +239,7 @@ impl Resolver<'_> {
     }
 
     /// `free`: without effect if the pointer is null.
-    pub(crate) fn free(&mut self, pointer: &Value, node: NodeId) {
+    pub(crate) fn free(&mut self, pointer: &Value, node: NodeId, freeing: Freeing) {
         let pointer = self.value(pointer);
         if pointer.number() == Some(0) {
             return;
@@ -229,7 +247,7 @@ impl Resolver<'_> {
         let outside = std::mem::take(&mut self.out);
         match self.layout.class(self.nodes, node) {
             None => self.check(Term::Number(0), Wrong::Free),
-            Some(class) => self.free_at(class, &pointer, node),
+            Some(class) => self.free_at(class, &pointer, node, freeing),
         }
         let steps = std::mem::replace(&mut self.out, outside);
         match pointer.number() {
@@ -240,7 +258,7 @@ impl Resolver<'_> {
 
     /// `free` of a non-null pointer into a class: the pointer must be to the start of an allocation of this class, or to the first member or element
     /// of an allocation.
-    fn free_at(&mut self, class: usize, pointer: &Term, node: NodeId) {
+    fn free_at(&mut self, class: usize, pointer: &Term, node: NodeId, freeing: Freeing) {
         let of = &self.layout.classes[class];
         let number = pointer.clone().with(BinaryOp::Div, of.scale);
         let whole = pointer.clone().with(BinaryOp::Rem, of.scale).with(BinaryOp::Eq, 0);
@@ -267,7 +285,7 @@ impl Resolver<'_> {
             let outside = std::mem::take(&mut self.out);
             let start = self.in_registers(start);
             self.push(StepKind::Special(CellEvent::Touch(allocated, start.clone(), Touching::Free)));
-            self.give_back(allocated, start);
+            self.give_back(allocated, start, freeing);
             let steps = std::mem::replace(&mut self.out, outside);
             match several {
                 true => self.push(StepKind::If(is_start, steps, Vec::new())),

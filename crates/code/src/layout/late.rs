@@ -12,11 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fencewright_program::BinaryOp;
 
-use crate::core::{Access, ObjectId, Register, ThreadNumber};
-use crate::flat::{Cell, Step, StepKind, Term, UNDEFINED};
+use crate::core::{Access, Core, ObjectId, Register, ThreadNumber};
+use crate::flat::{Cell, Mark, Step, StepKind, Term, UNDEFINED};
 use crate::late_stores::{Held, Late};
-use crate::layout::classes::Layout;
+use crate::layout::classes::{Layout, Placed};
 use crate::layout::resolve::Resolver;
+use crate::reuse::Reuse;
 
 /// Cells of an object whose lifetime is about to end: their class and numbers. If the object has the number `start`, the cells have the numbers
 /// `width * start + base + offset` for offsets from 0 to `last`.
@@ -46,13 +47,21 @@ struct Tests<'a> {
 }
 
 impl Layout {
-    /// Records that the threads that end the lifetimes of objects access the cells that they test.
-    pub(super) fn share_late(&mut self) {
+    /// Records that the threads that end the lifetimes of objects access the cells that they test, and that threads whose allocations return objects
+    /// filled with zeros access the cells that they clear when such an object was used before.
+    pub(super) fn share_late(&mut self, core: &Core, reuse: Reuse) {
+        if reuse == Reuse::Allocated {
+            self.share_cleared(core);
+        }
         let placed = (0..).map(ObjectId).zip(&self.objects).map(|(object, &placed)| (object, placed));
         let mut tested: BTreeMap<usize, BTreeSet<ThreadNumber>> = BTreeMap::new();
         for (object, placed) in placed.filter(|&(object, _)| self.is_freed(object)) {
             let ended_by = match placed.heap {
-                true => self.classes[placed.class].used.freed_by.clone(),
+                true => {
+                    let used = &self.classes[placed.class].used;
+                    let reclaimed_by = used.allocated_by.iter().filter(|_| used.retired);
+                    used.freed_by.iter().chain(reclaimed_by).copied().collect()
+                }
                 false => self.ended.get(&object).cloned().unwrap_or_default(),
             };
             for time in 0..placed.times as i64 {
@@ -66,6 +75,21 @@ impl Layout {
         }
         for (class, threads) in tested {
             self.classes[class].used.accessed_by.extend(threads);
+        }
+    }
+
+    fn share_cleared(&mut self, core: &Core) {
+        for (object, placed) in core.objects.iter().zip(self.objects.clone()) {
+            if !placed.heap || object.undefined {
+                continue;
+            }
+            let clearing = self.classes[placed.class].used.allocated_by.clone();
+            for (class, _) in self.scalars_of(placed.class, placed.first, placed.elements) {
+                let used = &mut self.classes[class].used;
+                if !used.accessed_by.is_empty() {
+                    used.accessed_by.extend(&clearing);
+                }
+            }
         }
     }
 
@@ -100,6 +124,20 @@ impl Resolver<'_> {
             }
         }
         steps
+    }
+
+    /// The steps that test for late stores to an allocated object of this class, which this thread has just taken for an allocation.
+    pub(super) fn test_reclaimed(&mut self, class: usize, number: i64) -> Vec<Step> {
+        let objects = (0..self.core.objects.len() as u32).map(|object| self.layout.placed(ObjectId(object)));
+        let mut here = objects.filter(|placed| placed.heap && placed.class == class);
+        let times = |placed: &Placed| (number - placed.first) / placed.stride.max(1);
+        let Some(placed) = here.find(|placed| number >= placed.first && times(placed) < placed.times as i64)
+        else {
+            return Vec::new();
+        };
+        let marks = self.marks(class, Mark::Freed);
+        let start = &Term::Number(number);
+        self.tests(class, &[number], placed.elements, Tests { marks, start })
     }
 
     /// The steps that test for late stores to a local variable of this thread, whose lifetime has just ended.

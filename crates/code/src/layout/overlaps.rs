@@ -88,13 +88,9 @@ impl Resolver<'_> {
             (Origin::Local(one), other) => may_have_ended(one) && is_later(other),
             (Origin::Heap { .. }, Origin::Local(other)) => is_late(other),
             (Origin::Heap { .. }, other) => {
-                let shape = |object| {
-                    let placed = self.layout.placed(object);
-                    (placed.class, placed.elements)
-                };
                 let leaves = match self.options.reuse {
                     Reuse::Never => false,
-                    Reuse::Allocated => shape(old) != shape(new),
+                    Reuse::Allocated => self.size(old) != self.size(new),
                     Reuse::Compared => true,
                 };
                 leaves && is_later(other)

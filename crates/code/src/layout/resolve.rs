@@ -229,7 +229,12 @@ impl<'a> Resolver<'a> {
             StmtKind::Special(ObjectEvent::Allocate(register, object)) => {
                 return self.allocate(*register, *object);
             }
-            StmtKind::Special(ObjectEvent::Free(value, node)) => return self.free(value, *node),
+            StmtKind::Special(ObjectEvent::Free(value, node, freeing)) => {
+                return self.free(value, *node, *freeing);
+            }
+            StmtKind::Special(ObjectEvent::Retired { flag, pointer, target, .. }) => {
+                return self.is_retired(*flag, pointer, *target);
+            }
             StmtKind::Beyond(when, text) => StepKind::Beyond(self.value(when), self.with_line(text, span)),
         };
         self.span = span;

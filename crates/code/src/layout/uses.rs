@@ -6,8 +6,8 @@ use fencewright_program::BinaryOp;
 use fencewright_text::Stop;
 
 use crate::core::{
-    Base, Core, Known, Location, NodeId, ObjectEvent, ObjectId, Origin, Register, StmtKind, ThreadNumber,
-    Value, each_statement,
+    Base, Core, Freeing, Known, Location, NodeId, ObjectEvent, ObjectId, Origin, Register, StmtKind,
+    ThreadNumber, Value, each_statement,
 };
 use crate::nodes::Nodes;
 
@@ -32,6 +32,10 @@ pub struct Use {
     pub allocated_by: BTreeSet<ThreadNumber>,
     /// The threads that free objects of the class.
     pub freed_by: BTreeSet<ThreadNumber>,
+    /// Objects of the class are retired: freed once no hazard pointer protects them.
+    pub retired: bool,
+    /// Its places hold the pointers that hazard pointers protect.
+    pub hazard: bool,
 }
 
 /// The uses of all classes, by representative node.
@@ -106,12 +110,18 @@ impl<'a> Uses<'a> {
                 used.addressed = true;
                 used.allocated_by.insert(thread);
             }
-            StmtKind::Special(ObjectEvent::Free(_, node)) => {
+            StmtKind::Special(ObjectEvent::Free(_, node, freeing)) => {
                 let thread = self.thread;
                 self.at(*node);
                 for freed in allocations_at(self.core, self.nodes, *node) {
-                    self.at(freed).freed_by.insert(thread);
+                    let used = self.at(freed);
+                    used.freed_by.insert(thread);
+                    used.retired |= *freeing == Freeing::Retire;
                 }
+            }
+            StmtKind::Special(ObjectEvent::Retired { target, hazard, .. }) => {
+                self.at(*target).addressed = true;
+                self.at(*hazard).hazard = true;
             }
             _ => {}
         }

@@ -5,6 +5,7 @@ mod c_calls;
 mod c_differential;
 mod c_refusals;
 mod c_robust;
+mod c_runs;
 mod cegar;
 mod certificates;
 mod confirmed;

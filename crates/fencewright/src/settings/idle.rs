@@ -45,7 +45,12 @@ const fn of_cegar(idle: &'static [&'static str], field: &'static str, other: Oth
 pub(super) const RULES: [Rule; 7] = [
     rule(Command::Show, &["oracle", "keep_store", "rounds", "no_z3"], "extended", Other::Missing),
     rule(Command::Check, &["invariants"], "json", Other::Set),
-    rule(Command::Fences, &["price", "all_sets", "diff", "write", "no_evidence"], "audit", Other::Set),
+    rule(
+        Command::Fences,
+        &["price", "all_sets", "diff", "write", "no_evidence", "allowed"],
+        "audit",
+        Other::Set,
+    ),
     rule(Command::Fences, &["property"], "goal", Other::Is(&["robustness", "triangular"])),
     of_cegar(&["k", "kept", "summaries"], "buffer", Other::Set),
     of_cegar(&["clip"], "domain", Other::Is(&["predicates", "order", "concrete"])),

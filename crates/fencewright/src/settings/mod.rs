@@ -92,7 +92,7 @@ options! {
         price: maybe Prices, "--price", "WHAT=PRICE,...", "", &[Command::Fences], &[], "Prices: fence=2,sfence=1,xchg=2 (only then a locked instruction may replace a store), loop=1 (more inside loops)";
         all_attacks: flag bool, "--all", "", "", &[Robust], &[], "Examine every attack (a store that may be delayed past a load) and list them all";
         all_sets: flag bool, "--all", "", "", &[Command::Fences], &[], "List every set that is as cheap";
-        audit: flag bool, "--audit", "", "", &[Command::Fences], &[], "Tell which of the fences already there are needed, instead of looking for more";
+        audit: flag bool, "--audit", "", "", &[Command::Fences], &[], "Tell which of the fences already there, and of the memory orders of C, are needed, instead of looking for more";
         jobs: once Count<0, 256>, "--jobs", "N", "0", &[Check, Robust, Litmus], &[Auto, Explicit, Lazy, Buffers], "How many threads to search with, or how many tests to run side by side; 0 means all cores";
         no_check_on_save: flag bool, "--no-check-on-save", "", "", &[Lsp], &[], "Check only when asked to, not when a program is saved";
         no_certify: flag bool, "--no-certify", "", "", ASK, &[], "Do not confirm verdicts: neither certificates nor the reference semantics";
@@ -130,11 +130,19 @@ options! {
     }
     C {
         folders: many String, "-I", "DIR", "", READ_OR_SERVE, &[], "C: look for included files in this folder too, may be repeated";
+        system_folders: many String, "--isystem", "DIR", "", READ_OR_SERVE, &[], "C: like -I, for headers of the system: no warnings are about them, may be repeated";
+        sysroot: maybe String, "--sysroot", "DIR", "", READ_OR_SERVE, &[], "C: the root of the system whose headers are read, instead of /";
+        compilations: maybe PathBuf, "-p", "DIR", "", READ, &[], "C: read the options of the compiler (-I, -D, -U, -include, -isystem, -iquote, --sysroot) for each file from compile_commands.json in this folder", "No command in that file is run. A C program without an entry in it is an error.";
+        as_one: many String, "--as-one", "FILE", "", READ, &[], "C: another source file of the same program, may be repeated; then all files of the command line are one program", "`check --as-one queue.c main.c` checks one program. Functions and variables with external linkage are shared, `static` ones belong to their file. Each file has its own macros and options of `-p`.";
         heap: maybe Count<1, 1000>, "--heap", "N", "", READ_OR_SERVE, &[], "C: how many objects a malloc in a loop may allocate (4 by default); if an execution needs more, the verdict is `unknown`";
         recursion: maybe Count<1, 64>, "--recursion", "N", "", READ_OR_SERVE, &[], "C: how many calls of a function that calls itself may be nested (8 by default); if an execution needs more, the verdict is `unknown`", "A depth that follows from constants is not limited by it. If the program becomes too large with 8, then 4, 2 and 1 are tried.";
+        havoc: many String, "--havoc", "NAME", "", READ_OR_SERVE, &[], "C: every call of this function returns any value of its type and writes nothing, may be repeated", "It may have a body, which is then ignored. A function that returns a pointer needs --stub. What was assumed is part of the answer; see [c.md](c.md#functions-without-a-body).";
+        skip: many String, "--skip", "NAME", "", READ_OR_SERVE, &[], "C: every call of this function does nothing and returns zero, may be repeated", "It may have a body, which is then ignored. Zero is null for pointers, and all members are zero for structures. What was assumed is part of the answer.";
+        stub: many String, "--stub", "FILE", "", READ_OR_SERVE, &[], "C: read this file as if it was included at the end of the program, for the bodies of functions that have none, may be repeated", "Which of its functions were used is part of the answer.";
         no_reuse: flag bool, "--no-reuse", "", "", READ, &[], "C: malloc never returns an object that was freed, so that comparisons with old pointers are not all tried";
     }
     Output {
+        allowed: many String, "--allow", "DIR", "", &[Command::Fences], &[], "C: fences may also go into the files in this folder, may be repeated; otherwise only into the files in the folder of the program and below", "See [fences.md](fences.md#functions-of-libraries).";
         diff: flag bool, "--diff", "", "", &[Command::Fences], &[], "Print the edit that puts the fences in, as a unified diff";
         write: flag bool, "--write", "", "", &[Command::Fences], &[], "Put the fences into the file";
         certificate: maybe PathBuf, "--certificate", "OUT", "", &[Check, Robust], &[], "Write the certificate of a proof to this file; one program and one model at a time", "If there is no certificate, the command says so and removes an old certificate from that file. See [certificates.md](certificates.md).";

@@ -24,18 +24,29 @@ impl Settings {
 
     /// How programs are read for questions about the selected properties.
     pub fn reader(&self) -> Reader {
-        let folders = self.folders.clone();
         let c = COptions {
-            folders,
+            folders: self.folders.clone(),
+            system_folders: self.system_folders.clone(),
+            sysroot: self.sysroot.clone(),
+            also: self.as_one.clone(),
             heap: self.heap.map(Count::get),
             recursion: self.recursion.map(Count::get),
+            havoc: self.havoc.clone(),
+            skip: self.skip.clone(),
+            stubs: self.stub.clone(),
             no_reuse: self.no_reuse,
+            allowed: self.allowed.clone(),
             ..COptions::default()
         };
         let defines = self.define.iter().map(|Define(name, value)| (name.clone(), value.clone())).collect();
         let mut options = Options { defines, c, ..Options::default() };
         options.ask(&self.property);
-        Reader { options, format: self.format.map(|format| format.0), ..Reader::default() }
+        Reader {
+            options,
+            format: self.format.map(|format| format.0),
+            compilations: self.compilations.clone(),
+            ..Reader::default()
+        }
     }
 
     /// The limits on time and memory, without a token and without the memory meter of the process.

@@ -85,8 +85,9 @@ impl Marks<'_> {
             start = Start::Free;
             let (span, leaves) = (statement.span, leaves(&statement));
             block.statements.push(statement);
-            // If the next statement has a place before it, a place after this statement would be the same place.
-            if site.after && !leaves && statements.peek().is_some_and(|next| !self.site(next).before) {
+            // If the next statement of the same function has a place before it, a place after this statement would be the same place.
+            let is_apart = |next: &Statement| !self.site(next).before || next.span.call != span.call;
+            if site.after && !leaves && statements.peek().is_some_and(is_apart) {
                 block.statements.extend(self.mark(span.end, Side::After, span, None, false));
             }
         }
@@ -151,7 +152,7 @@ impl Marks<'_> {
         let Site { bare, uses, .. } = self.sites.map_or_else(Site::default, |sites| sites.beside(statement));
         self.places.push(Place { offset, side, statement, label, bare, uses, edges: Vec::new() });
         self.opens.push(opens);
-        let span = Span::new(number, number).in_file(EMPTY_STEPS);
+        let span = Span::new(number, number).in_file(EMPTY_STEPS).called(statement.call);
         let mark = Statement { labels: Vec::new(), kind: StatementKind::Skip, span };
         (!self.left_out.contains(&number)).then_some(mark)
     }

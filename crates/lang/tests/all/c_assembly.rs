@@ -326,6 +326,8 @@ fn everything_else_is_refused_by_name() {
         ("asm(\"nop\" : \"+r\"(x) : \"0\"(q));", "different sizes"),
         ("asm(\"nop\" : \"=a\"(x) : : \"eax\");", "is an operand as well"),
         ("asm(\"nop\" : : : \"xmm17x\");", "the clobber `xmm17x`"),
+        ("asm(\"mfence; movl $1, %0\" : \"=r\"(x) : : \"memory\");", "without `volatile`"),
+        ("asm(\"lock; incl (%1); movl $1, %0\" : \"=&r\"(x) : \"r\"(&y));", "without `volatile`"),
         ("asm(\"movl (%0), %1\" : : \"r\"(x), \"r\"(y) : \"memory\");", "8"),
     ] {
         let message = refusal(statement);

@@ -101,6 +101,40 @@ fn a_pointer_calls_only_what_it_points_to() {
     assertions(&run("r == 1"), "uuu");
 }
 
+/// The functions in structures that the program reaches only through their members, as Linux does with `container_of`.
+#[test]
+fn a_pointer_in_a_structure_around_a_member_calls_what_it_points_to() {
+    let of = |declared: &str, member: &str, container: &str| {
+        let globals = format!(
+            "int g; void one(void) {{ g = 1; }} void other(void) {{ g = 2; }} {declared}
+             struct work a = {{ {member}, one }}, b = {{ {member}, other }}; _Atomic int which;"
+        );
+        let call = format!("{container} w->run();");
+        assertions(&two(&globals, &format!("{call} assert(g == 1 || g == 2);"), "which = 1;", ""), "sss");
+        assertions(&two(&globals, &format!("{call} assert(g == 1);"), "which = 1;", ""), "uuu");
+        memory(&two(&globals, &call, "which = 1;", ""), "sss");
+    };
+    let first = "struct work { int kind; void (*run)(void); };";
+    of(first, "1", "int *p = which ? &b.kind : &a.kind; struct work *w = (struct work *)p;");
+    let base = "struct base { int kind; }; struct work { struct base base; void (*run)(void); };";
+    of(base, "{ 1 }", "struct base *p = which ? &b.base : &a.base; struct work *w = (struct work *)p;");
+    let later = "struct work { struct { long before; int kind; } in; void (*run)(void); };";
+    let back = "(struct work *)((char *)p - __builtin_offsetof(struct work, in.kind))";
+    of(later, "{ 1, 2 }", &format!("int *p = which ? &b.in.kind : &a.in.kind; struct work *w = {back};"));
+}
+
+/// A recursion whose end the ranges of values seem to exclude: its calls are no constant number of calls.
+#[test]
+fn a_recursion_that_passes_its_end_is_bounded() {
+    let even = "int odd(int n); int even(int n) { return n == 0 ? 1 : odd(n - 1); } int odd(int n) { return n == 0 ? 0 : even(n - 1); }";
+    let run = |when: &str| {
+        let chosen = format!("int n = (signed char)__VERIFIER_nondet_uchar(); if ({when})");
+        two(even, &format!("{chosen} assert(even(n) == (n % 2 == 0));"), "", "")
+    };
+    assertions(&run("n < 3 && (n == 0 || n == 1 || n == 2)"), "sss");
+    ends(&run("n < 3"), None, "deeper_than_8_calls_of_even");
+}
+
 #[test]
 fn a_launcher_calls_the_function_it_is_given() {
     let launcher = |second: &str, holds: &str| {

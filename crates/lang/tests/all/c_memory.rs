@@ -85,6 +85,37 @@ fn check(text: &str, expected: &[&str]) {
     check_with(text, &Options::default(), expected);
 }
 
+/// An index that a property cannot compute, because it is a remainder by a value.
+#[test]
+fn an_index_into_freed_memory_may_be_a_remainder() {
+    let read = |before: &str, violated: &[&str]| {
+        let body = format!(
+            "int *p = malloc(2 * sizeof *p); p[0] = p[1] = 3; int n = 1 + v; {before}; int r = p[w % n] + p[w >> v]; assert(r == 6); free(p)"
+        );
+        check(&threads("_Atomic int v, w;", "", &[&body, "v = 1; w = 1;"], ""), violated);
+    };
+    read("", &[]);
+    read("if (n == 2) free(p)", &["memory"]);
+}
+
+/// An allocation returns no freed object whose flexible array member is shorter.
+#[test]
+fn arrays_of_open_length_come_back_with_their_length() {
+    let row = "struct row { int length; int cells[]; }; _Atomic int v;";
+    let body = "for (int i = 0; i < 2; i++) { int n = 1 + (i ? v : 0); struct row *r = malloc(sizeof *r + n * sizeof(int)); r->length = n; r->cells[OF] = 1; free(r); }";
+    check(&threads(row, "", &[&body.replace("OF", "n - 1"), "v = 1"], ""), &[]);
+    check(&threads(row, "", &[&body.replace("OF", "n"), "v = 1"], ""), &["memory"]);
+}
+
+/// `calloc` clears an object that it returns again, although its thread does not write the object otherwise. The other thread may write it afterwards.
+#[test]
+fn calloc_clears_what_only_another_thread_accesses() {
+    let first = "int *p = q; if (p) *p = 1";
+    let second =
+        "int *p = calloc(1, sizeof *p); q = p; q = 0; free(p); p = calloc(1, sizeof *p); assert(*p == 0)";
+    check(&threads("int *_Atomic q;", "", &[first, second], ""), &["memory", "assertions"]);
+}
+
 #[test]
 fn null_pointers() {
     let globals = "int x; int *p;";
@@ -473,4 +504,33 @@ fn values_against_gcc() {
         check(&text("=="), &[]);
         check(&text("!="), &["assertions"]);
     }
+}
+
+/// A structure is found from a pointer to a member of it that passed through `void *` and a function, also if that is the first member.
+#[test]
+fn containers_of_members_behind_void_pointers() {
+    for (members, value) in
+        [("struct link link; int state;", "{ {0}, 1 }"), ("int state; struct link link;", "{ 1, {0} }")]
+    {
+        let text = format!(
+            "struct link {{ struct link *next; }}; struct record {{ {members} }} one = {value}, two = {value}; struct link *head;
+             struct record *record(struct link *p) {{ return (struct record *)(void *)((char *)p - offsetof(struct record, link)); }}
+             void *thread(void *u) {{ struct link *p = __atomic_load_n(&head, 5); if (p) assert(record(p)->state == 1 && record(p->next)->state == 1); return 0; }}
+             int main(void) {{ pthread_t t; pthread_create(&t, 0, thread, 0); one.link.next = &two.link; two.link.next = &one.link;
+             __atomic_store_n(&head, &one.link, 5); pthread_join(t, 0); return 0; }}"
+        );
+        crate::verdicts::assertions(&format!("#include <stddef.h>\n{text}"), "sss");
+        crate::verdicts::memory(&format!("#include <stddef.h>\n{text}"), "sss");
+    }
+}
+
+/// Compilers let a constant initial value wrap around, after a warning.
+#[test]
+fn initial_values_that_overflow() {
+    let text = "#include <limits.h>\nint n = INT_MAX + 1; long m = LONG_MIN - 1; static unsigned u = 3 * 2000000000; int main(void) { assert(n == INT_MIN && m == LONG_MAX && u == 1705032704); return 0; }";
+    crate::verdicts::assertions(text, "sss");
+    crate::verdicts::assertions(
+        "#include <limits.h>\nint main(void) { int n = INT_MAX + 1; assert(n); return 0; }",
+        "uuu",
+    );
 }

@@ -230,3 +230,23 @@ fn members_of_unions_are_the_same_bits() {
     let thread = "union w y; y.p = &n; y.bits |= 1; x.bits = y.bits;";
     both(tagged, thread, "(x.bits & 1) && ((struct n *)(x.bits & ~1ul))->v == 3", "!(x.bits & 1)");
 }
+
+/// An array that lies behind the structure that describes it is found with `&structure[1]`.
+#[test]
+fn arrays_behind_their_structure() {
+    let globals = "struct head { unsigned at, mask; };
+        static struct { struct head head; uint64_t cells[2]; int *last; } ring;
+        static uint64_t *cells(struct head *h) { void *behind = &h[1]; return (uint64_t *)behind; }";
+    let body = |index: &str| {
+        watched(globals, &format!("cells(&ring.head)[{index}] = go; out = ring.cells[1] + ring.head.mask;"))
+    };
+    assertions(&body("1"), "sss");
+    memory(&body("go & 1"), "sss");
+    memory(&body("2"), "uuu");
+    // A second structure of the same type is not behind the first one.
+    let two = "struct head { unsigned at, mask; }; static struct { struct head a, b; } both;";
+    memory(&watched(two, "struct head *p = &both.a; out = p[1].at;"), "uuu");
+    // Lock-free sizes are constants.
+    let sizes = "_Static_assert(__atomic_always_lock_free(sizeof(long), 0) && !__atomic_always_lock_free(16, 0), \"\");";
+    assertions(&watched(sizes, "out = go;"), "sss");
+}

@@ -107,6 +107,7 @@ impl Page {
             let (verdict, class) = match &fence.need {
                 Need::Needed(_) | Need::NeededFor(_) => ("needed", "good"),
                 Need::Superfluous { .. } => ("superfluous", "unsure"),
+                Need::Fixed => continue,
                 Need::Unknown(_) => ("unknown", "unsure"),
             };
             let names: Vec<&str> =
@@ -126,9 +127,13 @@ impl Page {
                 Need::Superfluous { together: false } => {
                     "Nothing goes wrong without it alone, but it is needed once the other superfluous fences are gone.".into()
                 }
+                Need::Fixed => String::new(),
                 Need::Unknown(reason) => reason.clone(),
             };
             let _ = writeln!(body, "<p class=\"reason\">{}</p>", text(&reason));
+            if let Some(becomes) = fence.enough.as_ref().and_then(|enough| enough.becomes.as_ref()) {
+                let _ = writeln!(body, "<p class=\"reason\">It is enough: {}</p>", text(becomes));
+            }
             if let Need::Needed(because) = &fence.need {
                 self.because(source, because, &mut body, &mut executions);
             }

@@ -59,6 +59,9 @@ pub(super) fn tried(source: Source<'_>, checked: &Checked) -> String {
 /// Notes on the translation, and warnings.
 pub(super) fn remarks(source: Source<'_>) -> String {
     let mut items: Vec<String> = Vec::new();
+    items.extend(
+        source.facts.assumed.iter().map(|assumed| format!("<b>Assumed</b>: {}", text(&assumed.to_string()))),
+    );
     items.extend(source.front_end.meaning().map(text));
     items.extend(source.notes.iter().map(|note| text(note)));
     for warning in source.warnings {

@@ -163,7 +163,7 @@ struct Spurious<'s, 'a, 'p> {
 
 impl<D: Domain> SpuriousPath<D> for Spurious<'_, '_, '_> {
     fn is_feasible(&mut self, domain: &mut D) -> bool {
-        self.path.is_feasible(self.machine, domain)
+        self.path.is_feasible(self.machine, domain, self.limits)
     }
 
     fn interpolants(&mut self) -> Option<Vec<Linear>> {

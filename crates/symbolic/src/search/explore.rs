@@ -145,8 +145,8 @@ impl<M: Machine> Counterexample<M> {
         }
     }
 
-    /// Whether the path is feasible, as far as a domain can tell.
-    pub fn is_feasible<D: Domain>(&self, machine: &M, domain: &mut D) -> bool {
+    /// Whether the path is feasible, as far as a domain can tell. If a limit is exceeded, it counts as feasible.
+    pub fn is_feasible<D: Domain>(&self, machine: &M, domain: &mut D, limits: &Limits) -> bool {
         let contents = machine.contents();
         domain.attach(&contents);
         let live_in = |control: &M::Control, domain: &D| kept(domain, &contents, machine.live(control));
@@ -159,7 +159,7 @@ impl<M: Machine> Counterexample<M> {
             let mut after = Vec::new();
             for (_, state) in states {
                 let stored = domain.stored(&state);
-                if domain.post(transition, &stored, &mut after).is_err() {
+                if limits.exceeded(0).is_some() || domain.post(transition, &stored, &mut after).is_err() {
                     return Err(());
                 }
             }
@@ -169,7 +169,7 @@ impl<M: Machine> Counterexample<M> {
             let Outcome::Control(next) = &step.outcome else { return false };
             let after = live_in(next, domain);
             let transition = domain.transition(&live, &step.commands, &after);
-            // If the domain cannot represent a state, the path counts as feasible.
+            // If the domain cannot represent a state, or a limit is exceeded, the path counts as feasible.
             let Ok(reached) = follow(states, &transition, domain) else { return true };
             (states, live) = (reached, after);
             if states.is_empty() {

@@ -35,7 +35,8 @@ impl Writer<'_> {
         let (fw, lvalue) = self.place(cell);
         let order = *self.random.pick(&["relaxed", "acquire", "seq_cst"]);
         let gnu = *self.random.pick(&["__ATOMIC_RELAXED", "__ATOMIC_ACQUIRE", "__ATOMIC_SEQ_CST"]);
-        let c = match (cell.atomic, self.random.below(6)) {
+        let c = match (cell.atomic, self.random.below(7)) {
+            (false, 6) if cell.of != Type::Bool => self.assembled(cell, "get", &lvalue, ""),
             (true, 0 | 1) => format!("atomic_load_explicit(&{lvalue}, memory_order_{order})"),
             (true, 2) => format!("atomic_load(&{lvalue})"),
             (false, 0 | 1) => format!("READ_ONCE({lvalue})"),
@@ -97,8 +98,11 @@ impl Writer<'_> {
                 self.both(&format!("swap({fw}, {converted});"), &word);
             }
             _ => {
-                let word = match (cell.atomic, self.random.below(5)) {
+                let word = match (cell.atomic, self.random.below(6)) {
                     (true, _) => format!("atomic_store_explicit(&{lvalue}, {c}, memory_order_relaxed);"),
+                    (false, 5) if cell.of != Type::Bool => {
+                        format!("{};", self.assembled(cell, "put", &lvalue, &format!(", {c}")))
+                    }
                     (false, 0) => format!("WRITE_ONCE({lvalue}, {c});"),
                     (false, 1) => format!("__atomic_store_n(&{lvalue}, {c}, __ATOMIC_RELAXED);"),
                     (false, 2) => {
@@ -162,7 +166,10 @@ impl Writer<'_> {
                 let value = self.value(1, false);
                 let value = self.stored(of, value);
                 let converted = if is_bool { of.converted(&value.fw) } else { value.fw.clone() };
-                let c = match (cell.atomic, self.random.below(2)) {
+                let c = match (cell.atomic, self.random.below(3)) {
+                    (false, 2) if !is_bool => {
+                        self.assembled(&cell, "exchange", &lvalue, &format!(", {}", value.c))
+                    }
                     (true, 0) => format!("atomic_exchange(&{lvalue}, {})", value.c),
                     (true, _) => {
                         format!("atomic_exchange_explicit(&{lvalue}, {}, memory_order_{order})", value.c)
@@ -174,7 +181,10 @@ impl Writer<'_> {
             }
             1 => {
                 let (old, new) = (self.random.below(2), self.random.below(2));
-                let c = match (cell.atomic, self.random.below(3)) {
+                let c = match (cell.atomic, self.random.below(4)) {
+                    (false, 3) if !is_bool => {
+                        self.assembled(&cell, "replace", &lvalue, &format!(", {old}, {new}"))
+                    }
                     (true, _) => {
                         let expected = self.name("expected");
                         let line = format!("{} {expected} = {old};", of.c());
@@ -202,7 +212,8 @@ impl Writer<'_> {
                 let by = 1 + self.random.below(2);
                 let old = format!("fetch_add({fw}, {by})");
                 let new = of.converted(&format!("{old} + {by}"));
-                let (fw, c) = match (cell.atomic, self.random.below(4)) {
+                let (fw, c) = match (cell.atomic, self.random.below(5)) {
+                    (false, 4) => (old, self.assembled(&cell, "add", &lvalue, &format!(", {by}"))),
                     (true, 0) => {
                         (old, format!("atomic_fetch_add_explicit(&{lvalue}, {by}, memory_order_{order})"))
                     }
@@ -220,6 +231,51 @@ impl Writer<'_> {
         let result = self.small(result);
         let register = self.register(number);
         self.both(&format!("r{number} = {};", result.fw), &format!("{register} = {};", result.c));
+    }
+
+    /// A call of a function that accesses a cell that is not atomic by assembly.
+    fn assembled(&mut self, cell: &Cell, what: &str, lvalue: &str, arguments: &str) -> String {
+        let (of, suffix) = (cell.of.c(), cell.of.suffix());
+        let (result, parameters, body) = match what {
+            "get" => (
+                of,
+                String::new(),
+                format!(
+                    "{of} value; asm volatile(\"mov{suffix} %1, %0\" : \"=q\"(value) : \"m\"(*place) : \"memory\"); return value;"
+                ),
+            ),
+            "put" => (
+                "void",
+                format!(", {of} value"),
+                format!("asm volatile(\"mov{suffix} %1, %0\" : \"=m\"(*place) : \"q\"(value) : \"memory\");"),
+            ),
+            "replace" => (
+                "bool",
+                format!(", {of} old, {of} new"),
+                format!(
+                    "bool same; asm volatile(\"lock; cmpxchg{suffix} %3, %1\\n\\tsete %0\" : \"=q\"(same), \"+m\"(*place), \"+a\"(old) : \"q\"(new) : \"memory\", \"cc\"); return same;"
+                ),
+            ),
+            _ => {
+                let instruction = if what == "add" { "lock; xadd" } else { "xchg" };
+                (
+                    of,
+                    format!(", {of} value"),
+                    format!(
+                        "asm volatile(\"{instruction}{suffix} %0, %1\" : \"+q\"(value), \"+m\"(*place) : : \"memory\", \"cc\"); return value;"
+                    ),
+                )
+            }
+        };
+        let qualified = cell.qualified();
+        let name = format!(
+            "{what}_{}_{}",
+            cell.of.word(),
+            if cell.qualified().starts_with('v') { "v" } else { "p" }
+        );
+        let name = format!("asm_{name}");
+        self.helper(format!("static inline {result} {name}({qualified} *place{parameters})\n{{\n{body}\n}}"));
+        format!("{name}(&{lvalue}{arguments})")
     }
 
     pub(super) fn fence(&mut self) {

@@ -33,6 +33,16 @@ impl Type {
         }
     }
 
+    /// The suffix of instructions of x86-64 with operands of this size.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Type::Bool | Type::I8 | Type::U8 => "b",
+            Type::I16 | Type::U16 => "w",
+            Type::I32 | Type::U32 => "l",
+            Type::I64 => "q",
+        }
+    }
+
     /// The type as a part of a name.
     pub fn word(self) -> String {
         self.c().replace(' ', "_")

@@ -221,7 +221,7 @@ impl Writer<'_> {
         let arguments = arguments.join(", ");
         let name = self.name("part");
         let _ = write!(self.functions, "static void {name}({declared})\n{{\n{unused}{c}}}\n\n");
-        let kind = self.random.below(5);
+        let kind = self.random.below(7);
         if kind == 0 {
             return self.both(&format!("{{\n{fw}}}"), &format!("{name}({arguments});"));
         }
@@ -229,8 +229,8 @@ impl Writer<'_> {
         let (fw_else, c_else) = self.inner(depth);
         let (other, pointer) = (self.name("part"), self.name("run"));
         let _ = write!(self.functions, "static void {other}({declared})\n{{\n{unused}{c_else}}}\n\n");
-        // The pointer is a local variable, a member of a structure, an element of a table, or an argument. The structure has a second member, for a
-        // function of the same type that is never called.
+        // The pointer is a local variable, a member of a structure, an element of a table, an argument, or a member of a structure that is reached
+        // through another member. The structure has a second member, for a function of the same type that is never called.
         let never = "static void never";
         let call = match kind {
             1 => format!(
@@ -250,6 +250,23 @@ impl Writer<'_> {
                     "static void (*const {pointer}[])({declared}) = {{ {other}, {name} }};"
                 );
                 format!("{pointer}[({}) ? 1 : 0]({arguments});", condition.c)
+            }
+            5 | 6 => {
+                let (before, back) = match kind {
+                    5 => ("int tag;", format!("(struct {pointer} *)tag")),
+                    _ => (
+                        "long before; int tag;",
+                        format!("(struct {pointer} *)((char *)tag - offsetof(struct {pointer}, tag))"),
+                    ),
+                };
+                let _ = writeln!(
+                    self.functions,
+                    "static struct {pointer} {{ {before} void (*run)({declared}); }} {pointer}[2] = {{ {{ .run = {other} }}, {{ .run = {name} }} }};"
+                );
+                format!(
+                    "{{ int *tag = ({}) ? &{pointer}[1].tag : &{pointer}[0].tag; ({back})->run({arguments}); }}",
+                    condition.c
+                )
             }
             _ => {
                 let comma = if parameters.is_empty() { "" } else { ", " };

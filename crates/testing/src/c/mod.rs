@@ -175,7 +175,8 @@ impl Writer<'_> {
         let fw = format!("{}{fw_threads}{}", self.fw_declarations(), self.fw);
         let declarations = self.c_declarations();
         let helpers = self.helpers.join("\n");
-        let c = format!("{HEADERS}{declarations}{helpers}\n{c_threads}{main}");
+        let launch = if main.contains("struct start start") { LAUNCH } else { "" };
+        let c = format!("{HEADERS}{declarations}{helpers}\n{launch}{c_threads}{main}");
         Pair { fw, c }
     }
 
@@ -268,6 +269,24 @@ impl Writer<'_> {
         }
     }
 
+    /// The creation of all threads in a loop: their functions are in a table, and are called directly or by a function that all threads run.
+    fn starts(&mut self, text: &mut String, threads: usize, argument: &str) {
+        let _ = writeln!(text, "pthread_t id[{threads}];");
+        let (table, element, start): (_, &dyn Fn(usize) -> String, _) = match self.random.one_in(2) {
+            true => {
+                ("void *(*const start[])(void *)", &|t| format!("t{t}, "), format!("start[i], {argument}"))
+            }
+            false => (
+                "struct start start[]",
+                &|t| format!("{{ {t}, t{t}, {argument} }}, "),
+                "launch, &start[i]".into(),
+            ),
+        };
+        let elements: String = (0..threads).map(element).collect();
+        let _ = writeln!(text, "{table} = {{ {elements}}};");
+        let _ = writeln!(text, "for (int i = 0; i < {threads}; i++)\npthread_create(&id[i], NULL, {start});");
+    }
+
     /// The function `main`, with the final assertion.
     fn main(&mut self, threads: usize) -> String {
         let mut text = String::from("int main(void)\n{\n");
@@ -285,12 +304,7 @@ impl Writer<'_> {
         let argument = if self.state.is_passed { "&state" } else { "NULL" };
         let in_loop = self.random.one_in(3);
         if in_loop {
-            let _ = write!(text, "pthread_t id[{threads}];\nvoid *(*const start[])(void *) = {{ ");
-            (0..threads).for_each(|t| text.push_str(&format!("t{t}, ")));
-            let _ = write!(
-                text,
-                "}};\nfor (int i = 0; i < {threads}; i++)\npthread_create(&id[i], NULL, start[i], {argument});\n"
-            );
+            self.starts(&mut text, threads, argument);
         } else {
             for t in 0..threads {
                 let _ = write!(text, "pthread_t id{t};\npthread_create(&id{t}, NULL, t{t}, {argument});\n");
@@ -318,6 +332,15 @@ impl Writer<'_> {
         text
     }
 }
+
+const LAUNCH: &str = "struct start { int number; void *(*run)(void *); void *argument; };
+static void *launch(void *p)
+{
+struct start *s = p;
+return s->run(s->argument);
+}
+
+";
 
 const HEADERS: &str = "#include <assert.h>
 #include <pthread.h>

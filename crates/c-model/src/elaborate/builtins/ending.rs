@@ -1,13 +1,12 @@
 //! Assertions, assumptions, nondeterministic values, atomic sections, and the end of the process.
 
-use fencewright_c::typed::tree::TypeKind;
+use fencewright_c::typed::tree::{Expr, TypeKind};
 use fencewright_code::core::{Label, StmtKind};
 use fencewright_code::numbers::Operand;
 use fencewright_program::Span;
 
-use super::super::env::Section;
 use super::super::{Elaborator, Result};
-use super::{BuiltinCall, strings};
+use super::{BuiltinCall, strings, unconverted};
 
 /// The operation of a function in this family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,15 +34,19 @@ pub(super) fn named(name: &str) -> Option<Operation> {
         return Some(Operation::Any);
     }
     Some(match name {
-        "assert" | "__fencewright_assert" | "__VERIFIER_assert" | "__CPROVER_assert" => Operation::Assert,
-        "__VERIFIER_assume" | "__CPROVER_assume" | "__builtin_assume" | "assume" => Operation::Assume,
+        "assert" | "__fencewright_assert" | "__VERIFIER_assert" | "__CPROVER_assert" | "__ESBMC_assert" => {
+            Operation::Assert
+        }
+        "__VERIFIER_assume" | "__CPROVER_assume" | "__ESBMC_assume" | "__builtin_assume" | "assume" => {
+            Operation::Assume
+        }
         "__VERIFIER_error" | "reach_error" | "__assert_fail" | "__assert_rtn" | "__assert" => Operation::Fail,
         "__builtin_unreachable" | "BUG" => Operation::Fail,
         "abort" | "exit" | "_exit" | "_Exit" | "quick_exit" | "__builtin_trap" | "__builtin_abort"
         | "__builtin_exit" | "panic" => Operation::End,
         "rand" | "random" | "time" | "clock" | "sched_getcpu" | "getpid" | "gettid" => Operation::AnyNatural,
-        "__VERIFIER_atomic_begin" | "__CPROVER_atomic_begin" => Operation::Begin,
-        "__VERIFIER_atomic_end" | "__CPROVER_atomic_end" => Operation::Finish,
+        "__VERIFIER_atomic_begin" | "__CPROVER_atomic_begin" | "__ESBMC_atomic_begin" => Operation::Begin,
+        "__VERIFIER_atomic_end" | "__CPROVER_atomic_end" | "__ESBMC_atomic_end" => Operation::Finish,
         "__VERIFIER_loop_end"
         | "__VERIFIER_loop_bound"
         | "__VERIFIER_loop_begin"
@@ -52,6 +55,7 @@ pub(super) fn named(name: &str) -> Option<Operation> {
         "__CPROVER_cover" | "__CPROVER_input" | "__CPROVER_output" | "__VERIFIER_ignore" => {
             Operation::Nothing
         }
+        "__ESBMC_yield" | "__ESBMC_cover" => Operation::Nothing,
         _ => return None,
     })
 }
@@ -88,7 +92,10 @@ impl Elaborator<'_> {
                 self.end_all(span)?;
             }
             Operation::Any | Operation::AnyNatural => {
-                self.evaluated(call)?;
+                let stored = call.arguments.first().filter(|_| call.name == "time");
+                if stored.is_none() {
+                    self.evaluated(call)?;
+                }
                 let TypeKind::Integer(ty) = call.ty.kind else {
                     let help =
                         "choose between addresses that the program has: `__VERIFIER_nondet_int() ? &a : &b`";
@@ -99,8 +106,14 @@ impl Elaborator<'_> {
                     );
                 };
                 let least = if operation == Operation::Any { ty.least() } else { 0 };
-                return Ok(self.any("any", call.ty, (least, ty.greatest()), span));
+                let value = self.any("any", call.ty, (least, ty.greatest()), span);
+                if let Some(argument) = stored {
+                    self.store_time(argument, value.clone(), span)?;
+                }
+                return Ok(value);
             }
+            Operation::Begin if self.inner_section(call.name, true) => {}
+            Operation::Finish if self.inner_section(call.name, false) => {}
             Operation::Begin => self.section(true, span)?,
             Operation::Finish => self.section(false, span)?,
             Operation::Nothing => self.evaluated(call)?,
@@ -122,6 +135,20 @@ impl Elaborator<'_> {
         Ok(())
     }
 
+    /// Stores the result of `time` also in the place to which its argument points, unless the argument is null.
+    fn store_time(&mut self, argument: &Expr, value: Operand, span: Span) -> Result<()> {
+        let ty = super::super::expressions::pointee(&unconverted(argument).ty);
+        let pointer = self.value(argument)?;
+        if ty.kind == TypeKind::Void || pointer.known() == Some(0) {
+            return Ok(());
+        }
+        let write = |this: &mut Self| {
+            let place = this.pointed(&pointer, &ty, span)?;
+            this.write(&place, value, span)
+        };
+        self.branch(pointer.clone(), span, write, |_| Ok(()))
+    }
+
     /// Evaluates the arguments of a call for their side effects only.
     pub(super) fn evaluated(&mut self, call: BuiltinCall) -> Result<()> {
         for argument in call.arguments {
@@ -129,37 +156,6 @@ impl Elaborator<'_> {
                 self.value(argument)?;
             }
         }
-        Ok(())
-    }
-
-    /// Whether a call of this function starts an atomic section: by a convention of SV-COMP, the name says so, unless the call is already in such a
-    /// section.
-    pub(in super::super) fn indivisible(&self, name: &str) -> bool {
-        name.starts_with("__VERIFIER_atomic_") && self.writer.env.section == Section::Outside
-    }
-
-    /// Begins or ends an atomic section.
-    pub(in super::super) fn section(&mut self, begin: bool, span: Span) -> Result<()> {
-        if !self.writer.reachable {
-            return Ok(());
-        }
-        let (before, after, kind) = match begin {
-            true => (Section::Outside, Section::Inside, StmtKind::Lock),
-            false => (Section::Inside, Section::Outside, StmtKind::Unlock),
-        };
-        if self.writer.env.section != before {
-            let message = match begin {
-                true => "an indivisible section begins where the thread is, or may be, in one already",
-                false => "an indivisible section ends where the thread is not, or may not be, in one",
-            };
-            return self.error(
-                span,
-                message,
-                "begin and end each section once on every way through the function",
-            );
-        }
-        self.writer.env.section = after;
-        self.emit(kind, span);
         Ok(())
     }
 }

@@ -1,11 +1,14 @@
 //! The rest of the C library: heap memory, output and time.
 
 use fencewright_c::typed::tree::{Expr, ExprKind, PlaceKind, TypeKind};
-use fencewright_code::core::{Known, ObjectEvent, StmtKind, ThreadNumber, known};
-use fencewright_code::numbers::Operand;
+use fencewright_code::core::{
+    Access, Freeing, Known, Location, ObjectEvent, StmtKind, ThreadNumber, Value, known,
+};
+use fencewright_code::numbers::{self, Operand};
 use fencewright_program::Span;
 use fencewright_text::Diagnostic;
 
+use super::super::objects::Spot;
 use super::super::{Elaborator, Result};
 use super::waiting::INVALID;
 use super::{BuiltinCall, unconverted};
@@ -24,6 +27,10 @@ pub(super) enum Operation {
     /// Allocates memory and stores the pointer through the first argument.
     AllocateAt,
     Free,
+    /// Frees memory once no hazard pointer protects it.
+    Retire,
+    /// Reads a pointer through the second argument, and protects its target with the hazard pointer that the first argument points to.
+    Protect,
     /// Allocates memory of another size and moves the contents there.
     Reallocate,
     /// Writes output, which no thread can observe. The result is a number of characters or a status.
@@ -49,6 +56,8 @@ pub(super) fn named(name: &str) -> Option<Operation> {
         "posix_memalign" => Operation::AllocateAt,
         "realloc" | "krealloc" => Operation::Reallocate,
         "free" | "kfree" | "vfree" | "cfree" => Operation::Free,
+        "__fencewright_retire" => Operation::Retire,
+        "__fencewright_protect" => Operation::Protect,
         "printf" | "fprintf" | "puts" | "fputs" | "putchar" | "fputc" | "putc" | "vprintf" | "vfprintf"
         | "dprintf" | "fwrite" | "write" | "printk" | "pr_info" | "pr_err" | "pr_warn"
         | "putchar_unlocked" => Operation::Print,
@@ -103,21 +112,16 @@ impl Elaborator<'_> {
                 };
                 self.allocation(size, unit, span, &|this, bytes| this.allocate(bytes, true, span))
             }
-            Operation::AllocateAt => {
-                let place = self.argument_target(call, 0)?;
-                let (alignment, size) = (self.argument_value(call, 1)?, self.argument_value(call, 2)?);
-                if !is_alignment(alignment) {
-                    return Ok(Operand::number(INVALID));
-                }
-                let pointer =
-                    self.allocation(size, 1, span, &|this, bytes| this.allocate(bytes, false, span))?;
-                self.write(&place, pointer, span)?;
-                Ok(Operand::number(0))
-            }
+            Operation::AllocateAt => self.allocate_at(call),
             Operation::Free => {
                 let pointer = self.argument_value(call, 0)?;
-                self.free(pointer, span)
+                self.free(pointer, Freeing::Now, span)
             }
+            Operation::Retire => {
+                let pointer = self.argument_value(call, 0)?;
+                self.free(pointer, Freeing::Retire, span)
+            }
+            Operation::Protect => self.protect(call),
             Operation::Reallocate => self.reallocate(call),
             Operation::Print => {
                 self.evaluated(call)?;
@@ -224,12 +228,53 @@ impl Elaborator<'_> {
             let to = self.pointed(&to, &element, span)?;
             self.copy(&from, &to, span)?;
         }
-        self.free(old, span)?;
+        self.free(old, Freeing::Now, span)?;
         Ok(new)
     }
 
-    /// `free`.
-    fn free(&mut self, pointer: Operand, span: Span) -> Result<Operand> {
+    /// `posix_memalign`.
+    fn allocate_at(&mut self, call: BuiltinCall) -> Result<Operand> {
+        let span = call.span;
+        let place = self.argument_target(call, 0)?;
+        let (alignment, size) = (self.argument_value(call, 1)?, self.argument_value(call, 2)?);
+        if !is_alignment(alignment) {
+            return Ok(Operand::number(INVALID));
+        }
+        let pointer = self.allocation(size, 1, span, &|this, bytes| this.allocate(bytes, false, span))?;
+        self.write(&place, pointer, span)?;
+        Ok(Operand::number(0))
+    }
+
+    /// Protects an object with a hazard pointer, in one indivisible step. Returns the pointer to the object.
+    fn protect(&mut self, call: BuiltinCall) -> Result<Operand> {
+        let span = call.span;
+        let hazard = self.argument_target(call, 0)?.accessed(Access::Own);
+        let source = self.argument_target(call, 1)?.accessed(Access::Atomic);
+        let Spot::Memory(Location { node, .. }) = hazard.spot else {
+            let help = "allocate it with `__VERIFIER_hp_alloc`";
+            return self.error(span, "this hazard pointer is no object in memory", help);
+        };
+        // The execution of `main` ends here. Other threads look at the hazard pointer.
+        self.emit(StmtKind::Steps(Vec::new()), span);
+        if let Spot::Memory(place) = &hazard.spot {
+            self.publish(&Value::Address(Box::new(place.clone())));
+        }
+        let result = self.temporary("protected", &source.ty);
+        self.atomically(span, |this| {
+            let found = this.read(&source, span)?;
+            this.write_register(result, found.clone(), span)?;
+            let Some(target) = found.points else { return this.write(&hazard, found, span) };
+            let flag = this.temporary("retired", &super::int());
+            let pointer = found.value.clone();
+            this.emit(StmtKind::Special(ObjectEvent::Retired { flag, pointer, target, hazard: node }), span);
+            let flag = this.register_value(flag);
+            this.write(&hazard, numbers::choose(flag, Operand::number(0), found), span)
+        })?;
+        Ok(self.register_value(result))
+    }
+
+    /// `free`, at once or when no hazard pointer protects the object.
+    fn free(&mut self, pointer: Operand, freeing: Freeing, span: Span) -> Result<Operand> {
         if pointer.known() == Some(0) {
             return Ok(Operand::number(0));
         }
@@ -250,7 +295,7 @@ impl Elaborator<'_> {
             }
             _ => self.forget_pointed(),
         }
-        self.emit(StmtKind::Special(ObjectEvent::Free(pointer.value, node)), span);
+        self.emit(StmtKind::Special(ObjectEvent::Free(pointer.value, node, freeing)), span);
         Ok(Operand::number(0))
     }
 }

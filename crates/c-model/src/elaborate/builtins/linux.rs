@@ -72,8 +72,7 @@ pub(super) fn named(name: &str) -> Option<Operation> {
         "smp_store_mb" | "set_mb" => return Some(Operation::Store(Order::Sequential)),
         "BUG_ON" => return Some(Operation::BugOn),
         "WARN_ON" | "WARN_ON_ONCE" => return Some(Operation::WarnOn),
-        "rcu_read_lock" | "rcu_read_unlock" | "preempt_disable" | "preempt_enable" | "local_irq_disable"
-        | "local_irq_enable" => return Some(Operation::Nothing),
+        "local_irq_disable" | "local_irq_enable" => return Some(Operation::Nothing),
         "atomic_read_acquire" | "atomic64_read_acquire" | "atomic_long_read_acquire" => {
             return Some(Operation::Load);
         }

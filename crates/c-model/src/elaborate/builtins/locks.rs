@@ -133,8 +133,8 @@ fn named_pthread(rest: &str) -> Option<Operation> {
         "rwlock_init" => Operation::Init(Kind::Writer),
         "rwlock_rdlock" => Operation::Lock(Kind::Readers),
         "rwlock_wrlock" => Operation::Lock(Kind::Writer),
-        "rwlock_timedrdlock" => Operation::TimedLock(Kind::Readers, World::Posix),
-        "rwlock_timedwrlock" => Operation::TimedLock(Kind::Writer, World::Posix),
+        "rwlock_timedrdlock" | "rwlock_clockrdlock" => Operation::TimedLock(Kind::Readers, World::Posix),
+        "rwlock_timedwrlock" | "rwlock_clockwrlock" => Operation::TimedLock(Kind::Writer, World::Posix),
         "rwlock_tryrdlock" => Operation::TryLock(Kind::Readers, World::Posix),
         "rwlock_trywrlock" => Operation::TryLock(Kind::Writer, World::Posix),
         "rwlock_unlock" => Operation::UnlockEither,
@@ -148,9 +148,8 @@ fn named_pthread(rest: &str) -> Option<Operation> {
         {
             Operation::Nothing
         }
-        "setcancelstate" | "setcanceltype" | "testcancel" | "setname_np" | "setaffinity_np" => {
-            Operation::Nothing
-        }
+        "setcancelstate" | "setcanceltype" | "testcancel" | "setname_np" | "setaffinity_np"
+        | "setschedparam" | "setschedprio" | "setconcurrency" => Operation::Nothing,
         _ => return None,
     })
 }
@@ -218,7 +217,10 @@ impl Elaborator<'_> {
             }
             Operation::Destroy(kind) => self.destroy(kind, &lock, span)?,
             Operation::IsLocked => return self.read(&lock, span).map(numbers::truth),
-            Operation::Lock(Kind::Mutex) if typed => return self.lock_typed(call, Taking::Waits),
+            Operation::Lock(Kind::Mutex) if typed => {
+                self.may_wait(span);
+                return self.lock_typed(call, Taking::Waits);
+            }
             Operation::TryLock(Kind::Mutex, World::Posix) if typed => {
                 return self.lock_typed(call, Taking::Tries);
             }
@@ -226,20 +228,22 @@ impl Elaborator<'_> {
                 return self.lock_typed(call, Taking::GivesUp);
             }
             Operation::Unlock(Kind::Mutex) if typed => return self.unlock_typed(call),
-            Operation::Lock(kind) => self.acquire(kind, &lock, span)?,
+            Operation::Lock(kind) => {
+                self.may_wait(span);
+                self.acquire(kind, &lock, span)?;
+            }
             Operation::TryLock(kind, world) => {
                 let free = self.try_acquire(kind, world, &lock, span)?;
                 return Ok(answer(world, free));
             }
+            // The lock is taken when it is free, and the timeout passes only while it is not. Other threads cannot see how long this one has waited.
             Operation::TimedLock(kind, world) => {
-                let late = self.any("late", &int(), (0, 1), span);
-                let result = match world {
+                let free = self.try_acquire(kind, world, &lock, span)?;
+                let late = match world {
                     World::Threads => THREADS_TIMED_OUT,
                     _ => TIMED_OUT,
                 };
-                let condition = late.clone();
-                self.branch(condition, span, |_| Ok(()), |this| this.acquire(kind, &lock, span))?;
-                return Ok(numbers::choose(late, Operand::number(result), Operand::number(0)));
+                return Ok(numbers::choose(free, Operand::number(0), Operand::number(late)));
             }
             Operation::Unlock(kind) => self.release(Some(kind), &lock, span)?,
             Operation::UnlockEither => self.release(None, &lock, span)?,

@@ -8,12 +8,17 @@
 mod assembly;
 mod atomics;
 mod bits;
+mod cleanup;
 mod ending;
 mod fences;
+mod forms;
+mod futex;
 mod library;
 mod linux;
 mod locks;
 mod mutex_types;
+mod rcu;
+mod sections;
 mod strings;
 #[cfg(test)]
 mod tests;
@@ -21,12 +26,15 @@ mod waiting;
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;
-use fencewright_c::typed::tree::{Expr, ExprKind, Type, TypeKind};
+use fencewright_c::typed::tree::{Expr, ExprKind, GlobalId, Type, TypeKind};
 use fencewright_code::core::{Base, Location, StmtKind, Value};
 use fencewright_code::numbers::{self, Operand, Range};
 use fencewright_program::Span;
 
+pub(crate) use forms::{Form, form};
+pub(super) use futex::Futexes;
 pub(super) use locks::Holder;
+pub(super) use rcu::{Rcu, Users};
 
 use super::objects::{Spot, Target};
 use super::{Elaborator, Result};
@@ -53,8 +61,10 @@ enum Named {
     Linux(linux::Operation),
     Fence(fences::Fence),
     Lock(locks::Operation),
+    Rcu(rcu::Operation),
     Waiting(waiting::Operation),
     Ending(ending::Operation),
+    Cleanup(cleanup::Operation),
     Library(library::Operation),
     Strings(strings::Operation),
     Bits(bits::Operation),
@@ -70,8 +80,10 @@ fn named(name: &str, arguments: &[Expr]) -> Option<Named> {
     atomic
         .or_else(|| fences::named(name).map(Named::Fence))
         .or_else(|| locks::named(name).map(Named::Lock))
+        .or_else(|| rcu::named(name).map(Named::Rcu))
         .or_else(|| waiting::named(name).map(Named::Waiting))
         .or_else(|| ending::named(name).map(Named::Ending))
+        .or_else(|| cleanup::named(name).map(Named::Cleanup))
         .or_else(|| library::named(name).map(Named::Library))
         .or_else(|| strings::named(name).map(Named::Strings))
         .or_else(|| bits::named(name).map(Named::Bits))
@@ -81,14 +93,12 @@ fn named(name: &str, arguments: &[Expr]) -> Option<Named> {
 fn advice(name: &str) -> Option<&'static str> {
     Some(match name {
         "reallocarray" => "call `realloc` with the product",
-        "synchronize_rcu" | "call_rcu" | "kfree_rcu" | "synchronize_srcu" => {
-            "grace periods are not modelled: leave out the reclamation, or write a model of it with reference counts"
+        "call_rcu" | "kfree_rcu" | "rcu_barrier" => "include <linux/rcupdate.h>, which models it",
+        "srcu_read_lock" | "srcu_read_unlock" | "synchronize_srcu" | "call_srcu" => {
+            "sleepable RCU is not modelled: if no two domains matter, use `rcu_read_lock` and `synchronize_rcu`"
         }
         "strcmp" | "strncmp" | "strcpy" | "strncpy" | "strlen" | "strcat" => {
             "include <string.h>, which models it"
-        }
-        "__fencewright_destructor_of_a_key" => {
-            "destructors of keys are not modelled: pass NULL, and call the function at the end of the thread"
         }
         "strncat" | "strerror" | "strdup" | "sprintf" | "snprintf" | "scanf" | "sscanf" | "fscanf"
         | "fgets" | "gets" | "getchar" | "read" | "fopen" | "atoi" | "atol" | "strtol" | "getenv" => {
@@ -114,21 +124,26 @@ impl Elaborator<'_> {
             Some(Named::Linux(operation)) => self.linux(operation, call),
             Some(Named::Fence(fence)) => self.called_fence(fence, call),
             Some(Named::Lock(operation)) => self.lock_operation(operation, call),
+            Some(Named::Rcu(operation)) => self.rcu(operation, call),
             Some(Named::Waiting(operation)) => self.waiting(operation, call),
             Some(Named::Ending(operation)) => self.ending(operation, call),
+            Some(Named::Cleanup(operation)) => self.cleanup(operation, call),
             Some(Named::Library(operation)) => self.library(operation, call),
             Some(Named::Strings(operation)) => self.strings(operation, call),
             Some(Named::Bits(operation)) => self.bits(operation, call),
+            None if call.name == "syscall" => self.system_call(call),
             None => self.unknown_function(call),
         }
     }
 
-    fn unknown_function<T>(&mut self, call: BuiltinCall) -> Result<T> {
-        let name = call.name;
-        let help = advice(name).unwrap_or(
-            "give it a body; or, if any result will do, call a function of the name `__VERIFIER_nondet_int` (or another type) in its place",
-        );
-        self.error(call.span, format!("what `{name}` does is not known: it has no body"), help)
+    /// Calls a function of which neither a body nor a model is known: an error, reported at the end. The result is any value.
+    fn unknown_function(&mut self, call: BuiltinCall) -> Result<Operand> {
+        self.evaluated(call)?;
+        self.missing_function(call.name, advice(call.name), call.span);
+        match call.ty.kind {
+            TypeKind::Integer(ty) => Ok(self.any(call.name, call.ty, (ty.least(), ty.greatest()), call.span)),
+            _ => Ok(Operand::number(0)),
+        }
     }
 
     /// The argument with this number, counted from 0; an error if the call has too few arguments.
@@ -147,6 +162,20 @@ impl Elaborator<'_> {
     fn argument_value(&mut self, call: BuiltinCall, number: usize) -> Result<Operand> {
         let argument = self.argument(call, number)?;
         self.value(argument)
+    }
+
+    /// The variable `errno`, if the program includes the header that declares it.
+    fn errno(&self) -> Option<GlobalId> {
+        let errno = self.unit.globals.iter().position(|global| &*global.name == "errno")?;
+        Some(GlobalId(errno as u32))
+    }
+
+    /// Stores an error number in `errno`.
+    fn set_error(&mut self, number: Operand, span: Span) -> Result<()> {
+        let Some(errno) = self.errno() else { return Ok(()) };
+        let object = self.global(errno)?;
+        let place = Target::new(Spot::Memory(self.location(object, &[])), int());
+        self.write(&place, number, span)
     }
 
     /// Whether a place is part of a variable that is never undefined, such as a global variable.

@@ -174,7 +174,7 @@ impl Elaborator<'_> {
         let take = |this: &mut Self| this.acquire(Kind::Mutex, &mutex.owner, span);
         match taking {
             Taking::Waits => take(self).map(|()| Operand::number(0)),
-            Taking::Tries => {
+            Taking::Tries | Taking::GivesUp => {
                 let free = self.any("free", &int(), (0, 1), span);
                 let is_taken = |this: &mut Self, held: &Operand| {
                     let owner = this.owner();
@@ -186,12 +186,8 @@ impl Elaborator<'_> {
                     this.see(&mutex.owner, is_taken, span).map(|_| ())
                 };
                 self.branch(free.clone(), span, take, finds_taken)?;
-                Ok(numbers::choose(free, Operand::number(0), Operand::number(BUSY)))
-            }
-            Taking::GivesUp => {
-                let late = self.any("late", &int(), (0, 1), span);
-                self.branch(late.clone(), span, |_| Ok(()), take)?;
-                Ok(numbers::choose(late, Operand::number(TIMED_OUT), Operand::number(0)))
+                let fails = if taking == Taking::Tries { BUSY } else { TIMED_OUT };
+                Ok(numbers::choose(free, Operand::number(0), Operand::number(fails)))
             }
         }
     }
@@ -222,10 +218,6 @@ impl Elaborator<'_> {
 
     /// Locks a mutex in one atomic step that may wait. Returns the result of the call.
     fn take_typed(&mut self, mutex: &Mutex, taking: Taking, span: Span) -> Result<Operand> {
-        let late = match taking {
-            Taking::GivesUp => self.any("late", &int(), (0, 1), span),
-            _ => Operand::number(0),
-        };
         let mut result = Operand::number(0);
         self.atomically(span, |this| {
             let Found { held, own, recursive, checked, depth } = this.found(mutex, span)?;
@@ -238,14 +230,14 @@ impl Elaborator<'_> {
                 Taking::Tries => {
                     (takes.clone(), numbers::choose(takes, Operand::number(0), Operand::number(BUSY)))
                 }
-                Taking::Waits | Taking::GivesUp => {
+                Taking::GivesUp => {
+                    let fails = numbers::choose(told, Operand::number(DEADLOCK), Operand::number(TIMED_OUT));
+                    (takes.clone(), numbers::choose(takes, Operand::number(0), fails))
+                }
+                Taking::Waits => {
                     let ends = this.compared_numbers(Operator::Or, takes.clone(), told.clone());
-                    let ends = this.compared_numbers(Operator::Or, ends, late.clone());
                     this.assume(ends, span);
-                    let on_time = numbers::not(late.clone());
-                    let takes = this.compared_numbers(Operator::And, takes, on_time);
-                    let otherwise = numbers::choose(late, Operand::number(TIMED_OUT), Operand::number(0));
-                    (takes, numbers::choose(told, Operand::number(DEADLOCK), otherwise))
+                    (takes, numbers::choose(told, Operand::number(DEADLOCK), Operand::number(0)))
                 }
             };
             result = this.kept_value(says, &int(), span)?;

@@ -1,14 +1,20 @@
-//! `memset`, `memcpy`, `memmove` and `memcmp` for constant numbers of bytes, and string literals that are only printed.
+//! `memset`, `memcpy`, `memmove` and `memcmp`, and string literals that are only printed.
 
 use fencewright_c::arithmetic::Arithmetic;
-use fencewright_c::ast::BinaryOp as Operator;
+use fencewright_c::ast::{BinaryOp as Operator, Integer, Rank};
 use fencewright_c::typed::tree::{Expr, ExprKind, Type, TypeKind, Unit};
+use fencewright_code::core::{StmtKind, Value};
 use fencewright_code::numbers::{self, Operand};
 use fencewright_program::Span;
 
+use super::super::expressions::pointee;
 use super::super::objects::Target;
+use super::super::sizes::Sizing;
 use super::super::{Elaborator, Result};
 use super::{BuiltinCall, int, unconverted};
+
+/// The arithmetic of `size_t`.
+const SIZE: Arithmetic = Arithmetic::Integer(Integer { rank: Rank::Long, signed: false });
 
 /// Strips from a pointer its conversion to a pointer to a one-byte integer type, such as `char *`.
 fn to_object(pointer: &Expr) -> &Expr {
@@ -37,8 +43,8 @@ pub(super) enum Operation {
 /// The operation of a function; `None` if the name is not in this family.
 pub(super) fn named(name: &str) -> Option<Operation> {
     Some(match name.strip_prefix("__builtin_").unwrap_or(name) {
-        "memset" => Operation::Set,
-        "memcpy" | "memmove" => Operation::Copy,
+        "memset" | "memset_s" => Operation::Set,
+        "memcpy" | "memmove" | "memcpy_s" | "memmove_s" => Operation::Copy,
         "memcmp" => Operation::Compare,
         _ => return None,
     })
@@ -67,47 +73,94 @@ impl Elaborator<'_> {
         let span = call.span;
         let to = to_object(self.argument(call, 0)?);
         let pointer = self.value(to)?;
-        let bytes = self.argument_value(call, 2)?;
-        let Some(bytes) = bytes.known().and_then(|bytes| u64::try_from(bytes).ok()) else {
-            let help = "use a size that is known before the program runs, or a loop";
-            return self.error(span, format!("how many bytes `{}` is about is not known", call.name), help);
-        };
-        let targets = self.region(&pointer, to, bytes, span)?;
-        match operation {
-            Operation::Set => {
-                let byte = self.argument_value(call, 1)?;
-                for target in targets {
-                    let value = self.filled(&target.ty, &byte, span)?;
-                    self.write(&target, value, span)?;
-                }
-                Ok(pointer)
+        let is_checked = call.name.ends_with("_s");
+        let room = if is_checked { Some(self.argument_value(call, 1)?) } else { None };
+        let second = if is_checked { 2 } else { 1 };
+        let bytes = self.argument_value(call, second + 1)?;
+        if let Some(room) = room {
+            let fits = numbers::binary(self, Operator::LessOrEqual, SIZE, bytes.clone(), room);
+            self.require(fits, &format!("`{}` writes more bytes than the destination has", call.name), span);
+        }
+        let result = (operation == Operation::Compare).then(|| self.temporary("sign", &int()));
+        let work = |this: &mut Self, bytes: u64| {
+            let sign = this.region_operation(operation, call, (to, &pointer), second, bytes)?;
+            match (result, sign) {
+                (Some(result), Some(sign)) => this.write_register(result, sign, span),
+                _ => Ok(()),
             }
-            Operation::Copy | Operation::Compare => {
-                let from = to_object(self.argument(call, 1)?);
-                let source = self.value(from)?;
-                let sources = self.region(&source, from, bytes, span)?;
-                let alike = targets.len() == sources.len()
-                    && targets.iter().zip(&sources).all(|(a, b)| self.size(&a.ty) == self.size(&b.ty));
-                if !alike {
-                    let help = "copy from and to objects of the same type";
-                    return self.error(span, "source and destination have different types", help);
-                }
-                let mut values = Vec::new();
-                for source in &sources {
-                    let value = self.read(source, span)?;
-                    values.push(self.kept_value(value, &source.ty, span)?);
-                }
-                if operation == Operation::Compare {
-                    return self.compared(&targets, values, span);
-                }
-                // All values are read before the first write, because the objects may overlap.
-                for ((target, source), value) in targets.iter().zip(&sources).zip(values) {
-                    let value = self.cast(value, &source.ty, &target.ty, span)?;
-                    self.write(target, value, span)?;
-                }
-                Ok(pointer)
+        };
+        match bytes.known().and_then(|bytes| u64::try_from(bytes).ok()) {
+            Some(bytes) => work(self, bytes)?,
+            None => {
+                let what = if operation == Operation::Set { "a fill" } else { "a copy or comparison" };
+                let verb = if operation == Operation::Set { "fill" } else { "copy or compare" };
+                let sizing = Sizing { what, verb, unit: 1, suggested: false, span };
+                let unit = self.size(&pointee(&to.ty)).max(1);
+                let whole = |this: &mut Self, bytes: u64| match bytes.is_multiple_of(unit) {
+                    true => work(this, bytes),
+                    false => {
+                        let text = format!("{what} of {bytes} bytes, which are no whole number of objects");
+                        this.emit(StmtKind::Beyond(Value::Number(1), text), span);
+                        this.writer.reachable = false;
+                        Ok(())
+                    }
+                };
+                // No bytes are the one size that an allocation does not have.
+                let nothing = numbers::binary(self, Operator::Equal, SIZE, bytes.clone(), Operand::number(0));
+                let some = |this: &mut Self| this.sized(bytes, sizing, &whole);
+                self.branch(nothing, span, |this| work(this, 0), some)?;
             }
         }
+        Ok(match result {
+            Some(result) => self.register_value(result),
+            None if is_checked => Operand::number(0),
+            None => pointer,
+        })
+    }
+
+    /// Sets, copies or compares a constant number of bytes. `second` is the index of the argument with the value or the source. Returns the result of
+    /// a comparison.
+    fn region_operation(
+        &mut self,
+        operation: Operation,
+        call: BuiltinCall,
+        (to, pointer): (&Expr, &Operand),
+        second: usize,
+        bytes: u64,
+    ) -> Result<Option<Operand>> {
+        let span = call.span;
+        let targets = self.region(pointer, to, bytes, span)?;
+        if operation == Operation::Set {
+            let byte = self.argument_value(call, second)?;
+            for target in targets {
+                let value = self.filled(&target.ty, &byte, span)?;
+                self.write(&target, value, span)?;
+            }
+            return Ok(None);
+        }
+        let from = to_object(self.argument(call, second)?);
+        let source = self.value(from)?;
+        let sources = self.region(&source, from, bytes, span)?;
+        let alike = targets.len() == sources.len()
+            && targets.iter().zip(&sources).all(|(a, b)| self.size(&a.ty) == self.size(&b.ty));
+        if !alike {
+            let help = "copy from and to objects of the same type";
+            return self.error(span, "source and destination have different types", help);
+        }
+        let mut values = Vec::new();
+        for source in &sources {
+            let value = self.read(source, span)?;
+            values.push(self.kept_value(value, &source.ty, span)?);
+        }
+        if operation == Operation::Compare {
+            return self.compared(&targets, values, span).map(Some);
+        }
+        // All values are read before the first write, because the objects may overlap.
+        for ((target, source), value) in targets.iter().zip(&sources).zip(values) {
+            let value = self.cast(value, &source.ty, &target.ty, span)?;
+            self.write(target, value, span)?;
+        }
+        Ok(None)
     }
 
     /// The places of all scalars in the first `bytes` bytes from a pointer on.

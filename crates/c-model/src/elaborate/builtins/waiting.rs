@@ -40,7 +40,10 @@ const WAITS_WITHOUT: &str = "a thread waits for a condition variable with a mute
 const STATE: u32 = 1;
 /// The state in which some thread waits that will never be woken.
 const ABANDONED: i128 = 1;
-/// `EINVAL`: the result of initialising a barrier for no threads, or of allocating with an invalid alignment.
+/// `EAGAIN`.
+const AGAIN: i128 = 11;
+/// `EINVAL`: the result of initialising a barrier for no threads, or of allocating with an invalid alignment, and the error number of a semaphore with
+/// too great a value.
 pub(super) const INVALID: i128 = 22;
 
 /// The operation of a function in this family.
@@ -59,8 +62,8 @@ pub(super) enum Operation {
     Once,
     InitSemaphore,
     Down,
-    /// Decrements the semaphore and returns 0 if its value is positive, otherwise returns -1.
-    TryDown,
+    /// Decrements the semaphore and returns 0 if its value is positive, otherwise returns -1, with this error number in `errno`.
+    TryDown(i128),
     Up,
     /// Stores the value of a semaphore through the second argument.
     Count,
@@ -83,7 +86,9 @@ pub(super) fn named(name: &str) -> Option<Operation> {
         "pthread_once" | "call_once" => Operation::Once,
         "sem_init" => Operation::InitSemaphore,
         "sem_wait" => Operation::Down,
-        "sem_trywait" => Operation::TryDown,
+        "sem_trywait" => Operation::TryDown(AGAIN),
+        // As for timed locks, the timeout passes only while the semaphore is not positive.
+        "sem_timedwait" | "sem_clockwait" => Operation::TryDown(TIMED_OUT),
         "sem_post" => Operation::Up,
         "sem_getvalue" => Operation::Count,
         "sem_destroy" => Operation::DestroySemaphore,
@@ -112,11 +117,7 @@ impl Elaborator<'_> {
                 }
             }
             Operation::Wait => return self.wait(call, None),
-            Operation::TimedWait(result) => {
-                let late = self.any("late", &int(), (0, 1), span);
-                let waited = self.wait(call, Some(late.clone()))?;
-                return Ok(numbers::choose(late, Operand::number(result), waited));
-            }
+            Operation::TimedWait(result) => return self.wait(call, Some(result)),
             Operation::Signal | Operation::Broadcast => {
                 let condition = self.argument_target(call, 0)?.accessed(Access::Own);
                 if self.options.spurious {
@@ -134,12 +135,15 @@ impl Elaborator<'_> {
             }
             Operation::DestroyCondition => self.destroy_condition(call)?,
             Operation::InitBarrier => return self.init_barrier(call),
-            Operation::Barrier => return self.barrier_wait(call),
+            Operation::Barrier => {
+                self.may_wait(span);
+                return self.barrier_wait(call);
+            }
             Operation::DestroyBarrier => self.destroy_barrier(call)?,
             Operation::Once => self.once(call)?,
             Operation::InitSemaphore
             | Operation::Down
-            | Operation::TryDown
+            | Operation::TryDown(_)
             | Operation::Up
             | Operation::Count
             | Operation::DestroySemaphore => return self.semaphore(operation, call),
@@ -147,21 +151,34 @@ impl Elaborator<'_> {
         Ok(Operand::number(0))
     }
 
-    /// Waits for a condition variable. For a wait with a timeout, `late` says whether the timeout has passed.
-    fn wait(&mut self, call: BuiltinCall, late: Option<Operand>) -> Result<Operand> {
+    /// Waits for a condition variable. For a wait with a timeout, `late` is the result after the timeout has passed.
+    fn wait(&mut self, call: BuiltinCall, late: Option<i128>) -> Result<Operand> {
+        self.may_wait(call.span);
         if !(self.has_types() && call.name.starts_with("pthread_")) {
-            self.wait_with(call, late)?;
-            return Ok(Operand::number(0));
+            return self.wait_with(call, late);
         }
         self.taken_once(call, 1)?;
         let told = self.is_told(call, 1)?;
-        let refuses = told.clone();
-        self.branch(refuses, call.span, |_| Ok(()), |this| this.wait_with(call, late))?;
-        Ok(numbers::choose(told, Operand::number(NOT_OWNER), Operand::number(0)))
+        let result = self.temporary("waited", &int());
+        self.write_register(result, Operand::number(NOT_OWNER), call.span)?;
+        let waits = |this: &mut Self| {
+            let waited = this.wait_with(call, late)?;
+            this.write_register(result, waited, call.span)
+        };
+        self.branch(told, call.span, |_| Ok(()), waits)?;
+        Ok(self.register_value(result))
     }
 
-    fn wait_with(&mut self, call: BuiltinCall, late: Option<Operand>) -> Result<()> {
+    /// Waits for a condition variable with a mutex that the thread has to hold. A timed wait may end at any moment, so it never blocks.
+    fn wait_with(&mut self, call: BuiltinCall, late: Option<i128>) -> Result<Operand> {
         let span = call.span;
+        let times_out = match late {
+            Some(_) => self.any("late", &int(), (0, 1), span),
+            None => Operand::number(0),
+        };
+        let result = |late_now: Operand| {
+            numbers::choose(late_now, Operand::number(late.unwrap_or_default()), Operand::number(0))
+        };
         let condition = self.argument_target(call, 0)?.accessed(Access::Own);
         let mutex = self.argument_target(call, 1)?.accessed(Access::Own);
         let state = self.condition_state(call)?;
@@ -172,7 +189,8 @@ impl Elaborator<'_> {
                 self.usable_condition(state, span)?;
             }
             self.release_mutex(&mutex, WAITS_WITHOUT, span)?;
-            return self.acquire(Kind::Mutex, &mutex, span);
+            self.acquire(Kind::Mutex, &mutex, span)?;
+            return Ok(result(times_out));
         }
         if let Some(state) = &state {
             self.usable_condition(state, span)?;
@@ -192,19 +210,21 @@ impl Elaborator<'_> {
             this.write(&condition, numbers::wrapping(Operator::BitOr, BITS, waiting, bit), span)
         })?;
         self.release_mutex(&mutex, WAITS_WITHOUT, span)?;
+        let late_now = self.temporary("late", &int());
         self.atomically(span, |this| {
             let waiting = this.read(&condition, span)?;
             let still = numbers::wrapping(Operator::BitAnd, BITS, waiting.clone(), own.clone());
-            let woken = numbers::not(still);
-            let goes_on = match late {
-                Some(late) => numbers::binary(this, Operator::Or, Arithmetic::INT, late, woken),
-                None => woken,
-            };
-            this.assume(goes_on, span);
+            let still = numbers::truth(still);
+            if late.is_none() {
+                this.assume(numbers::not(still.clone()), span);
+            }
+            let ends = numbers::binary(this, Operator::Or, Arithmetic::INT, still, times_out);
+            this.write_register(late_now, ends, span)?;
             let others = numbers::complement(BITS, own);
             this.write(&condition, numbers::wrapping(Operator::BitAnd, BITS, waiting, others), span)
         })?;
-        self.acquire(Kind::Mutex, &mutex, span)
+        self.acquire(Kind::Mutex, &mutex, span)?;
+        Ok(if late.is_some() { result(self.register_value(late_now)) } else { Operand::number(0) })
     }
 
     /// Emits a check that a condition variable exists, unless that is certain. With spurious wakeups, waits and signals do not access the variable
@@ -325,22 +345,27 @@ impl Elaborator<'_> {
         match operation {
             Operation::InitSemaphore => {
                 let count = self.argument_value(call, 2)?;
-                self.write(&place, numbers::convert(Arithmetic::INT, count), span)?;
+                return self.init_semaphore(&place, count, span);
             }
-            Operation::Down => self.atomically(span, |this| {
-                let count = this.read(&place, span)?;
-                this.require_usable(SEMAPHORE, &count, span);
-                let some = positive(this, count.clone());
-                this.assume(some, span);
-                this.write(&place, add(count, -1), span)
-            })?,
-            Operation::TryDown => {
+            Operation::Down => {
+                self.may_wait(span);
+                self.atomically(span, |this| {
+                    let count = this.read(&place, span)?;
+                    this.require_usable(SEMAPHORE, &count, span);
+                    let some = positive(this, count.clone());
+                    this.assume(some, span);
+                    this.write(&place, add(count, -1), span)
+                })?;
+            }
+            Operation::TryDown(fails) => {
                 let work = |this: &mut Self, count: &Operand| {
                     (positive(this, count.clone()), add(count.clone(), -1))
                 };
                 let count = self.looking_update(&place, work, span)?;
                 self.require_usable(SEMAPHORE, &count, span);
                 let some = positive(self, count);
+                let failed = |this: &mut Self| this.set_error(Operand::number(fails), span);
+                self.branch(some.clone(), span, |_| Ok(()), failed)?;
                 return Ok(numbers::choose(some, Operand::number(0), Operand::number(-1)));
             }
             Operation::Count => {
@@ -361,6 +386,16 @@ impl Elaborator<'_> {
             }
         }
         Ok(Operand::number(0))
+    }
+
+    /// Initialises a semaphore, unless the number is greater than `SEM_VALUE_MAX`.
+    fn init_semaphore(&mut self, place: &Target, count: Operand, span: Span) -> Result<Operand> {
+        let most = Operand::number(Arithmetic::INT.greatest());
+        let fits = numbers::compare(Operator::LessOrEqual, count.clone(), most);
+        let init = |this: &mut Self| this.write(place, numbers::convert(Arithmetic::INT, count), span);
+        let fails = |this: &mut Self| this.set_error(Operand::number(INVALID), span);
+        self.branch(fits.clone(), span, init, fails)?;
+        Ok(numbers::choose(fits, Operand::number(0), Operand::number(-1)))
     }
 
     /// `pthread_once`: calls a function unless some thread has called it before. If another thread is executing the function, waits until it returns.

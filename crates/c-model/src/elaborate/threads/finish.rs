@@ -1,13 +1,54 @@
 //! The code for starts and ends of threads. It is emitted after all threads have been elaborated, because only then is known which threads are
 //! joined.
 
-use fencewright_code::core::{Access, Label, ObjectId, Register, Stmt, StmtKind, ThreadNumber, Value};
+use fencewright_code::core::{
+    Access, Core, Label, ObjectId, Register, RegisterInfo, Stmt, StmtKind, Thread, ThreadNumber, Value,
+};
 use fencewright_program::{BinaryOp, Span};
 
-use super::super::{Elaborator, RegisterState, Result, Writer};
+use super::super::{Elaborator, Finished, RegisterState, Result, Writer};
 use super::{Note, int};
 
 impl Elaborator<'_> {
+    /// The result of an attempt, after all threads have been elaborated.
+    pub(in super::super) fn finished(mut self) -> Result<Finished> {
+        self.finish_threads()?;
+        let core = self.core();
+        Ok(Finished { core, nodes: self.nodes, dispatches: self.dispatches, sizes: self.sizes })
+    }
+
+    /// Moves the core code of the elaborated threads out of the elaborator.
+    pub(in super::super) fn core(&mut self) -> Core {
+        let mut threads = Vec::new();
+        for mut writer in std::mem::take(&mut self.done) {
+            let registers = writer.registers.iter().map(|state| RegisterInfo {
+                name: state.name.to_string(),
+                initial: None,
+                points: state.points,
+                about: state.about,
+            });
+            threads.push(Thread {
+                name: self.thread_name(writer.number),
+                registers: registers.collect(),
+                code: writer.blocks.pop().unwrap_or_default(),
+                span: writer.span,
+                late: self.is_late(writer.number),
+                function: self.function_of(writer.number),
+                creator: self.instances[writer.number.0 as usize].state.creator(),
+                started: self.instances[writer.number.0 as usize].state.started(),
+            });
+        }
+        Core {
+            objects: std::mem::take(&mut self.objects),
+            threads,
+            compared: std::mem::take(&mut self.compared),
+            functions: self.unit.functions.iter().map(|function| function.name.to_string()).collect(),
+            calls: std::mem::take(&mut self.calls),
+            warnings: std::mem::take(&mut self.warnings),
+            assumed: std::mem::take(&mut self.functions.assumed),
+        }
+    }
+
     /// The name of a thread: the name of its function, followed by a number if several threads execute this function.
     pub(in super::super) fn thread_name(&self, number: ThreadNumber) -> String {
         let function = |n: usize| self.instances[n].start.function;
@@ -74,6 +115,7 @@ impl Elaborator<'_> {
         self.block().extend(body);
         let end = self.writer.end;
         self.emit(StmtKind::Label(end), span);
+        self.end_reader(span);
         self.say_done(number, span)?;
         self.emit(StmtKind::Label(never), span);
         let mut flags: Vec<ObjectId> = Vec::new();

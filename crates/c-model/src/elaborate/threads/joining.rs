@@ -106,7 +106,14 @@ impl Elaborator<'_> {
     /// Detaches a thread. Threads whose number is not a constant are not tracked.
     pub(super) fn detach(&mut self, thread: &Operand, span: Span) -> Result<()> {
         self.reclaim();
-        let Some(instance) = thread.known().and_then(|number| self.created(number)) else { return Ok(()) };
+        let instance = match thread.known() {
+            None | Some(0) => return Ok(()),
+            Some(number) => self.created(number),
+        };
+        let Some(instance) = instance else {
+            self.require(Operand::number(0), "a thread that does not exist is detached", span);
+            return Ok(());
+        };
         if self.executing() && !self.instances[instance].state.detached {
             self.instances[instance].state.detached = true;
             return Ok(());

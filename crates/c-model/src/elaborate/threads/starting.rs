@@ -85,6 +85,7 @@ impl Elaborator<'_> {
                 self.emit(StmtKind::Assign(register, operand.value), span);
             }
         }
+        self.appear(span);
         // Addresses stored in private objects may be loaded through unknown pointers from here on.
         let held: Vec<Known> = self
             .writer

@@ -60,10 +60,9 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The number; if it reads elements of register arrays, its value is first assigned to a register, because formulas of properties cannot index an
-    /// array with a register.
+    /// The number; if it is no formula ([`Term::is_formula`]), its value is first assigned to a register, because it becomes part of a property.
     pub(crate) fn in_registers(&mut self, number: Term) -> Term {
-        if !number.has_element() {
+        if number.is_formula() {
             return number;
         }
         let register = self.register("address", 0);

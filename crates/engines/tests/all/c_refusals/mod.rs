@@ -3,7 +3,8 @@
 //! printed and searched for races.
 //!
 //! A normal run tests 1,000 programs, made from the examples and, if available, the corpora; `FENCEWRIGHT_PROGRAMS=N` tests N programs, and
-//! `FENCEWRIGHT_SEED=N` tests only the program with seed N and prints it.
+//! `FENCEWRIGHT_SEED=N` tests only the program with seed N and prints it. `FENCEWRIGHT_REAL=DIR` also mutates the programs of other projects in the
+//! lists of the corpora (`docs/real-code.md`), whose repositories are checked out in the folder DIR.
 
 mod mutate;
 
@@ -49,18 +50,20 @@ const WITHOUT_PLACE: [&str; 2] =
 struct Original {
     path: PathBuf,
     defines: Vec<(String, Option<String>)>,
+    /// The folders of included files.
+    folders: Vec<String>,
     /// The main file, and the files of its folder that it includes.
     files: BTreeMap<String, String>,
 }
 
 impl Original {
-    fn new(path: &Path, defines: &str) -> Option<Self> {
+    fn new(path: &Path, defines: &str, folders: Vec<String>) -> Option<Self> {
         let defines = defines.split_whitespace().map(|define| match define.split_once('=') {
             Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
             None => (define.to_owned(), None),
         });
-        let mut original =
-            Original { path: path.to_owned(), defines: defines.collect(), files: BTreeMap::new() };
+        let (defines, files) = (defines.collect(), BTreeMap::new());
+        let mut original = Original { path: path.to_owned(), defines, folders, files };
         let text = fs::read_to_string(path).ok()?;
         let name = path.to_string_lossy().into_owned();
         original.files.insert(name, text);
@@ -72,7 +75,8 @@ impl Original {
     }
 
     fn options(&self) -> Options {
-        Options { defines: self.defines.clone(), ..Options::default() }
+        let c = COptions { folders: self.folders.clone(), ..COptions::default() };
+        Options { defines: self.defines.clone(), c, ..Options::default() }
     }
 
     fn load(&self, files: &BTreeMap<String, String>, options: &Options) -> Result<Loaded, Failure> {
@@ -105,7 +109,37 @@ fn of_table(folder: &Path, originals: &mut Vec<Original>) {
         let file = cells.next().unwrap_or_default();
         let second = cells.next().unwrap_or_default();
         let defines = if second.contains('=') { second } else { "" };
-        originals.extend(Original::new(&folder.join(file), defines));
+        originals.extend(Original::new(&folder.join(file), defines, Vec::new()));
+    }
+}
+
+/// Some programs of the lists of other projects' programs: file, model, verdict and the options of a compiler, in which `DIR` stands for the folder of
+/// the checkouts.
+fn of_lists(lists: &Path, checkouts: &Path, originals: &mut Vec<Original>) {
+    /// One in this many rows is taken.
+    const TAKEN: usize = 8;
+    let Ok(entries) = fs::read_dir(lists) else { return };
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "tsv"));
+    paths.sort();
+    let dir = checkouts.to_string_lossy();
+    for list in paths {
+        let rows = fs::read_to_string(list).unwrap_or_default().replace("DIR", &dir);
+        for row in rows.lines().step_by(TAKEN) {
+            let mut cells = row.split('\t');
+            let (file, flags) = (cells.next().unwrap_or_default(), cells.nth(2).unwrap_or_default());
+            let flags = flags.replace("-I ", "-I").replace("-D ", "-D");
+            let of = |kind: &str| -> Vec<String> {
+                flags
+                    .split_whitespace()
+                    .filter_map(|flag| flag.strip_prefix(kind))
+                    .map(str::to_owned)
+                    .collect()
+            };
+            let mut folders = of("-I");
+            folders.push(format!("{dir}/ckmd"));
+            originals.extend(Original::new(Path::new(file), &of("-D").join(" "), folders));
+        }
     }
 }
 
@@ -116,12 +150,16 @@ fn originals() -> Vec<Original> {
     paths.sort();
     let is_c = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "c");
     let mut originals: Vec<Original> =
-        paths.iter().filter(is_c).filter_map(|path| Original::new(path, "")).collect();
+        paths.iter().filter(is_c).filter_map(|path| Original::new(path, "", Vec::new())).collect();
     assert!(originals.len() > 8, "examples are accepted");
     match std::env::var_os(VARIABLE).map(PathBuf::from) {
         Some(corpora) => {
             for folder in ["c-programs", "c-litmus", "c-liveness"] {
                 of_table(&corpora.join(folder), &mut originals);
+            }
+            if let Some(checkouts) = std::env::var_os("FENCEWRIGHT_REAL") {
+                of_lists(&corpora.join("c-real"), Path::new(&checkouts), &mut originals);
+                println!("{} original programs", originals.len());
             }
         }
         None => tell_skipped("c_refusals", &format!("{VARIABLE} is not set, so only examples are taken")),
@@ -144,7 +182,7 @@ fn changed(original: &Original, random: &mut Random) -> (BTreeMap<String, String
         no_reuse: random.one_in(4),
         spins,
         exact_waits: random.one_in(2),
-        ..COptions::default()
+        ..original.options().c
     };
     (files, Options { c, ..original.options() })
 }

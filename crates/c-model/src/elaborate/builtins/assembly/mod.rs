@@ -39,7 +39,9 @@ use fencewright_program::Span;
 
 use super::super::objects::{Spot, Target};
 use super::super::{Elaborator, Result};
+use super::fences::Fence;
 use flags::Flags;
+use mnemonics::Kind;
 use reader::{Argument, Instruction};
 
 /// The advice in errors about unsupported assembly.
@@ -139,6 +141,7 @@ impl Elaborator<'_> {
             run.execute(instruction)?;
         }
         run.now.clone_from(&assembly.text);
+        run.is_kept(&instructions)?;
         run.finish()
     }
 }
@@ -176,6 +179,28 @@ impl Run<'_, '_, '_> {
         self.elaborator.error(self.span, message, INSTEAD)
     }
 
+    /// Refuses a statement whose effect on memory may be lost: without `volatile`, compilers remove a statement whose outputs are not used. An output
+    /// in memory is taken to be used.
+    fn is_kept(&self, instructions: &[Instruction]) -> Result<()> {
+        let has_effect = (self.clobbers_memory() && !instructions.is_empty())
+            || instructions.iter().any(|instruction| {
+                instruction.locked || matches!(instruction.kind, Kind::Fence(Fence::Full | Fence::Stores))
+            });
+        let is_kept = self.assembly.volatile
+            || self.assembly.outputs.iter().any(|(constraint, _)| constraint.is_memory());
+        if has_effect && !is_kept {
+            return self.refuse(
+                "without `volatile`, compilers may remove it, because its outputs are not in memory",
+            );
+        }
+        Ok(())
+    }
+
+    /// How objects in memory are accessed. Without `volatile`, compilers may merge the statement with another one that has the same inputs.
+    fn access(&self) -> Access {
+        if self.assembly.volatile { Access::Volatile } else { Access::Plain }
+    }
+
     fn clobbers_memory(&self) -> bool {
         self.assembly.clobbers.iter().any(|clobber| clobber == "memory")
     }
@@ -202,7 +227,7 @@ impl Run<'_, '_, '_> {
                     TypeKind::Pointer(_) => self.pointed(&operand, *offset, bytes)?,
                     _ => return self.refuse("an address is in an operand that is not a pointer"),
                 };
-                return Ok(Some(target.accessed(Access::Volatile)));
+                return Ok(Some(target.accessed(self.access())));
             }
             _ => return Ok(None),
         };
@@ -216,7 +241,7 @@ impl Run<'_, '_, '_> {
             return self
                 .refuse(format!("an access of {bytes} bytes to `%{lost}`, an object of {size} bytes"));
         }
-        Ok(Some(target.accessed(Access::Volatile)))
+        Ok(Some(target.accessed(self.access())))
     }
 
     /// Whether a type is an integer or pointer type of this size in bytes.

@@ -1,0 +1,184 @@
+//! Hazard pointers of `<genmc.h>`: correct programs, and programs with each mistake. Verdicts are found by exploring the reference semantics.
+
+use fencewright_executions::oracle::{Incomplete, explore};
+use fencewright_lang::load;
+use fencewright_program::MemoryModel;
+
+use crate::verdicts::{HEADERS, assertions, memory};
+
+/// Checks that the model ends in some execution.
+#[track_caller]
+fn ends(text: &str) {
+    let text = format!("{HEADERS}{text}");
+    let program = load("test.c", text.as_bytes(), None, &[]).expect("it is a program").program;
+    let explored = explore(&program, MemoryModel::Tso, 200_000, &mut || false);
+    assert_eq!(explored.err(), Some(Incomplete::Limit), "{text}");
+}
+
+/// A program in which a thread reads a shared node, and `main` replaces the node and disposes of the old one.
+fn replaced(reader: &str, replace: &str) -> String {
+    format!(
+        "#include <genmc.h>
+         struct node {{ int value; }};
+         _Atomic(struct node *) shared, copy;
+         atomic_int x, y;
+         void *reader(void *u) {{ int value; {reader} return 0; }}
+         int main(void) {{
+             pthread_t t;
+             struct node *first = malloc(sizeof *first), *second = malloc(sizeof *second), *old;
+             first->value = 1;
+             second->value = 2;
+             shared = first;
+             pthread_create(&t, 0, reader, 0);
+             {replace}
+             return 0;
+         }}"
+    )
+}
+
+const PROTECT: &str =
+    "__VERIFIER_hp_t *hp = __VERIFIER_hp_alloc(); struct node *n = __VERIFIER_hp_protect(hp, &shared);";
+const SWAP: &str = "old = atomic_exchange(&shared, second); __VERIFIER_hp_retire(old);";
+const CHECK: &str = "assert(value == 1 || value == 2);";
+
+#[test]
+fn protected_nodes_are_not_freed() {
+    let read = format!("{PROTECT} value = n->value; {CHECK} __VERIFIER_hp_free(hp);");
+    // A plain store in place of the exchange: the flag of the retired node follows it in the buffer.
+    let store = "atomic_store_explicit(&shared, second, memory_order_release); __VERIFIER_hp_retire(first);";
+    // The retiring thread may protect the node itself.
+    let own = format!(
+        "__VERIFIER_hp_t *mine = __VERIFIER_hp_alloc(); __VERIFIER_hp_protect(mine, &shared); {SWAP} \
+                       assert(old->value == 1); __VERIFIER_hp_clear(mine); __VERIFIER_hp_retire(0);"
+    );
+    for replace in [SWAP, store, &own] {
+        let text = replaced(&read, replace);
+        memory(&text, "sss");
+        assertions(&text, "sss");
+    }
+}
+
+#[test]
+fn retired_nodes_are_freed() {
+    let read = "value = n->value; assert(value == 1 || value == 2);";
+    let readers = [
+        // Without protection, after its end, after the hazard pointer protects something else, and after it was deallocated.
+        format!("struct node *n = shared; {read}"),
+        format!("{PROTECT} __VERIFIER_hp_clear(hp); {read}"),
+        format!("{PROTECT} __VERIFIER_hp_protect(hp, &copy); {read}"),
+        format!("{PROTECT} __VERIFIER_hp_free(hp); {read}"),
+        // A protection that begins when the node may have been retired, of a pointer that was read before.
+        format!(
+            "__VERIFIER_hp_t *hp = __VERIFIER_hp_alloc(); copy = shared; struct node *n = __VERIFIER_hp_protect(hp, &copy); {read}"
+        ),
+    ];
+    for reader in readers {
+        memory(&replaced(&reader, SWAP), "uuu");
+    }
+    let read = format!("{PROTECT} {read}");
+    // Retired before it is unlinked, used after it was retired, retired twice, freed as well.
+    for replace in [
+        "__VERIFIER_hp_retire(first); shared = second;",
+        "shared = second; __VERIFIER_hp_retire(first); assert(first->value == 1);",
+        "shared = second; __VERIFIER_hp_retire(first); __VERIFIER_hp_retire(first);",
+        "shared = second; __VERIFIER_hp_retire(first); free(first);",
+        "shared = second; free(first);",
+    ] {
+        memory(&replaced(&read, replace), "uuu");
+    }
+}
+
+/// Only the thread that takes the first node out may find version 0 afterwards: the address of the first node must not come back.
+fn versions(read: &str) -> String {
+    format!(
+        "#include <genmc.h>
+         struct node {{ int value; }};
+         _Atomic(struct node *) shared;
+         atomic_int version;
+         void *thread(void *u) {{
+             {read}
+             if (a && version == 0 && atomic_compare_exchange_strong(&shared, &a, 0))
+                 assert(version == 0);
+             return 0;
+         }}
+         int main(void) {{
+             pthread_t t;
+             shared = malloc(sizeof(struct node));
+             pthread_create(&t, 0, thread, 0);
+             struct node *old = atomic_exchange(&shared, 0);
+             if (old) {{
+                 __VERIFIER_hp_retire(old);
+                 struct node *new = malloc(sizeof *new);
+                 version = 1;
+                 shared = new;
+             }}
+             return 0;
+         }}"
+    )
+}
+
+#[test]
+fn addresses_come_back_unless_they_are_protected() {
+    assertions(&versions("struct node *a = shared;"), "uuu");
+    let protect =
+        "__VERIFIER_hp_t *hp = __VERIFIER_hp_alloc(); struct node *a = __VERIFIER_hp_protect(hp, &shared);";
+    assertions(&versions(protect), "sss");
+    memory(&versions(protect), "sss");
+}
+
+#[test]
+fn protection_behind_buffered_stores() {
+    let after = |fence: &str| {
+        let store = "atomic_store_explicit(&x, 1, memory_order_relaxed);";
+        replaced(
+            &format!("{store} {fence} {PROTECT} value = n->value; __VERIFIER_hp_clear(hp);"),
+            &format!("{SWAP} assert(x < 2);"),
+        )
+    };
+    // An implementation may drain the buffer or not.
+    ends(&after(""));
+    memory(&after("atomic_thread_fence(memory_order_seq_cst);"), "sss");
+    // Neither retiring nor the end of a protection drains the buffer.
+    let buffering = |clear: &str, retire: &str| {
+        format!(
+            "#include <genmc.h>
+             struct node {{ int value; }};
+             _Atomic(struct node *) shared;
+             atomic_int x, y;
+             int one = 1, other = 1;
+             void *thread(void *u) {{
+                 __VERIFIER_hp_t *hp = __VERIFIER_hp_alloc();
+                 __VERIFIER_hp_protect(hp, &shared);
+                 atomic_store_explicit(&x, 1, memory_order_relaxed);
+                 {clear}
+                 one = y;
+                 return 0;
+             }}
+             int main(void) {{
+                 pthread_t t;
+                 struct node *node = malloc(sizeof *node);
+                 pthread_create(&t, 0, thread, 0);
+                 atomic_store_explicit(&y, 1, memory_order_relaxed);
+                 {retire}
+                 other = x;
+                 pthread_join(t, 0);
+                 assert(one || other);
+                 return 0;
+             }}"
+        )
+    };
+    let (clear, retire) = ("__VERIFIER_hp_clear(hp);", "__VERIFIER_hp_retire(node);");
+    assertions(&buffering(clear, retire), "suu");
+    assertions(&buffering("__VERIFIER_hp_free(hp);", ""), "suu");
+    assertions(&buffering("atomic_thread_fence(memory_order_seq_cst);", retire), "suu");
+    assertions(&buffering(clear, "atomic_thread_fence(memory_order_seq_cst);"), "suu");
+}
+
+#[test]
+fn local_hazard_pointers_are_refused() {
+    let reader =
+        "__VERIFIER_hp_t hp = {0}; struct node *n = __VERIFIER_hp_protect(&hp, &shared); value = n->value;";
+    let text = format!("{HEADERS}{}", replaced(reader, SWAP));
+    let Err(error) = load("test.c", text.as_bytes(), None, &[]) else { panic!("it is read") };
+    assert!(error.diagnostics[0].message.contains("local variable"), "{:?}", error.diagnostics);
+}

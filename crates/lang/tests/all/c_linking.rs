@@ -1,0 +1,215 @@
+//! Several source files as one program: which names they share, and what has to agree.
+
+use std::collections::BTreeMap;
+
+use fencewright_executions::oracle;
+use fencewright_lang::load::Failure;
+use fencewright_lang::options::{Compilation, MacroOption};
+use fencewright_lang::{COptions, Loaded, Loader, Options, Stop};
+use fencewright_program::MemoryModel;
+
+fn options() -> Options {
+    Options { c: COptions { also: vec!["b.c".into()], ..COptions::default() }, ..Options::default() }
+}
+
+fn read_with(options: &Options, files: &[(&str, &str)]) -> Result<Loaded, String> {
+    let files: BTreeMap<&str, &str> = files.iter().copied().collect();
+    let open = |name: &str| {
+        files.get(name).map(|text| text.as_bytes().to_vec()).ok_or_else(|| "no such file".to_owned())
+    };
+    let loader = Loader { front_end: None, options, stop: &Stop::never(), open: &open };
+    loader.load("a.c", files["a.c"].as_bytes()).map_err(|failure| match failure {
+        Failure::Wrong(error) => error.sources.render(&error.diagnostics, false),
+        Failure::Stopped(_) => unreachable!("nobody asks to stop"),
+    })
+}
+
+/// Checks that the assertions of a program hold under SC.
+#[track_caller]
+fn holds_with(options: &Options, files: &[(&str, &str)], expected: bool) {
+    let loaded = read_with(options, files).unwrap_or_else(|error| panic!("{error}"));
+    let reachable = oracle::explore(&loaded.program, MemoryModel::Sc, 100_000, &mut || false);
+    let property = loaded.program.properties.iter().find(|property| property.name == "assertions");
+    let holds = reachable.expect("it is small").satisfies(
+        &loaded.program,
+        MemoryModel::Sc,
+        property.expect("C programs have it"),
+    );
+    assert_eq!(holds, Some(expected), "{files:?}");
+}
+
+const ASSERT: &str = "#include <assert.h>\n";
+
+/// Checks that the assertions of the program made of these two files hold.
+#[track_caller]
+fn holds(a: &str, b: &str, headers: &[(&str, &str)]) {
+    let (a, b) = (format!("{ASSERT}{a}"), format!("{ASSERT}{b}"));
+    let files: Vec<_> =
+        [("a.c", a.as_str()), ("b.c", b.as_str())].into_iter().chain(headers.iter().copied()).collect();
+    holds_with(&options(), &files, true);
+}
+
+#[track_caller]
+fn refused(a: &str, b: &str, headers: &[(&str, &str)], expected: &[&str]) {
+    let files: Vec<_> = [("a.c", a), ("b.c", b)].into_iter().chain(headers.iter().copied()).collect();
+    match read_with(&options(), &files) {
+        Ok(_) => panic!("this is understood: {files:?}"),
+        Err(error) => expected.iter().for_each(|part| assert!(error.contains(part), "{files:?}\n{error}")),
+    }
+}
+
+#[test]
+fn external_names_are_shared() {
+    holds(
+        "int n; int twice(int); extern int limit; int main(void) { n = 2; assert(twice(n) == 4 && n == 3 && limit == 7); return 0; }",
+        "extern int n; int limit = 7; int twice(int x) { n = 3; return 2 * x; }",
+        &[],
+    );
+    // A variable may be declared after the file that defines it, and an array without its length.
+    holds(
+        "int a[3] = {1, 2, 3}; int sum(void); int main(void) { assert(sum() == 6); return 0; }",
+        "extern int a[]; int sum(void) { return a[0] + a[1] + a[2]; }",
+        &[],
+    );
+    holds(
+        "extern int a[]; extern int (*chosen)(int); int main(void) { assert(a[2] == 3 && chosen(1) == 2); return 0; }",
+        "int a[3] = {1, 2, 3}; static int next(int n) { return n + 1; } int (*chosen)(int) = next;",
+        &[],
+    );
+}
+
+#[test]
+fn static_names_types_and_macros_are_not() {
+    holds(
+        "#define N 1\ntypedef int T; static int n = 1; enum { E = 1 }; static int get(void) { return n; }
+         int other(void); int main(void) { n = 5; assert(get() == 5 && other() == 2 && n == 5 && E == 1 && N == 1); return 0; }",
+        "#ifdef N\n#error N is a macro of a.c\n#endif\ntypedef struct { int x; } T; static T n = { 2 }; enum { E = 2 };
+         static int get(void) { return n.x; } int other(void) { return E == 2 ? get() : 0; }",
+        &[],
+    );
+    // A static function hides one of another file.
+    holds(
+        "int f(void) { return 1; } int g(void); int main(void) { assert(f() == 1 && g() == 2); return 0; }",
+        "static int f(void) { return 2; } int g(void) { return f(); }",
+        &[],
+    );
+    // Each file has its own variables of a header.
+    holds(
+        "#include \"h.h\"\nint other(void); int main(void) { assert(count() == 1 && count() == 2 && other() == 1); return 0; }",
+        "#include \"h.h\"\nint other(void) { return count(); }",
+        &[("h.h", "static int n; static inline int count(void) { return ++n; }")],
+    );
+}
+
+const LIST: &str =
+    "#pragma once\nstruct node { int value; struct node *next; union { int a; unsigned b; }; };
+    typedef struct { struct node *head; } list; extern list all; void push(struct node *); int sum(list *);";
+
+#[test]
+fn structures_of_headers_are_one_type() {
+    holds(
+        "#include \"list.h\"\nlist all; int main(void) { struct node one = { 1 }, two = { 2 }; push(&one); push(&two); assert(sum(&all) == 3 && one.a == 0); return 0; }",
+        "#include \"list.h\"\nvoid push(struct node *n) { n->next = all.head; all.head = n; n->a = 0; }
+         int sum(list *l) { int s = 0; for (struct node *n = l->head; n; n = n->next) s += n->value; return s; }",
+        &[("list.h", LIST)],
+    );
+    // Defined in one file, and only mentioned in the other one.
+    holds(
+        "struct secret; struct secret *make(void); int show(struct secret *); int main(void) { assert(show(make()) == 4); return 0; }",
+        "struct secret { int x; } s = { 4 }; struct secret *make(void) { return &s; } int show(struct secret *p) { return p->x; }",
+        &[],
+    );
+}
+
+#[test]
+fn threads_and_model_headers_are_shared() {
+    holds(
+        "#include <pthread.h>\npthread_key_t one; void *worker(void *); extern pthread_mutex_t m; extern int n;
+         int main(void) { pthread_key_create(&one, 0); pthread_t t; pthread_create(&t, 0, worker, 0); pthread_mutex_lock(&m); n++; pthread_mutex_unlock(&m);
+         pthread_join(t, 0); assert(n == 2); return 0; }",
+        "#include <pthread.h>\npthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; int n; extern pthread_key_t one; pthread_key_t two;
+         void *worker(void *u) { pthread_key_create(&two, 0); assert(one != two); pthread_mutex_lock(&m); n++; pthread_mutex_unlock(&m); return 0; }",
+        &[],
+    );
+}
+
+#[test]
+fn what_does_not_agree_is_shown_at_both_places() {
+    let main = "int main(void) { return 0; }";
+    let with = |text: &str| format!("{text} {main}");
+    refused(&with("int n;"), "int n;", &[], &["`n` is defined in two source files", "a.c:1:5", "b.c:1:5"]);
+    refused(&with("int n = 1;"), "int n = 2;", &[], &["`n` is defined in two source files"]);
+    refused(
+        &with("int f(void) { return 1; }"),
+        "int f(void) { return 2; }",
+        &[],
+        &["`f` is defined twice", "a.c:1:5", "b.c:1:5"],
+    );
+    refused(
+        &with("extern int n;"),
+        "long n;",
+        &[],
+        &["`n` is declared as `long`, before as `int`", "a.c:1:12", "b.c:1:6"],
+    );
+    refused(
+        &with("int f(int);"),
+        "int f(long x) { return 0; }",
+        &[],
+        &["function `f` is declared with another type", "a.c:1:5", "b.c:1:5"],
+    );
+    refused(
+        &with("struct s { int x; };"),
+        "struct s { long x; };",
+        &[],
+        &["`s` has different members in two source files", "a.c:1:1", "b.c:1:1"],
+    );
+    refused(
+        &with("union u { int x; };"),
+        "struct u { int x; };",
+        &[],
+        &["this tag was declared as something else"],
+    );
+    refused(main, "int main(void) { return 1; }", &[], &["`main` is defined twice"]);
+    refused(
+        "int f(void); int main(void) { return f(); }",
+        "static int f(void) { return 0; }",
+        &[],
+        &["has no body"],
+    );
+    refused("extern int n; int main(void) { return n; }", "static int n;", &[], &["defined nowhere"]);
+    refused(&with("int x"), "int y;", &[], &["a.c:1"]);
+    let mut missing = options();
+    missing.c.also = vec!["c.c".into()];
+    let error = read_with(&missing, &[("a.c", main)]).expect_err("there is no c.c");
+    assert!(error.contains("cannot read `c.c`: no such file"), "{error}");
+}
+
+#[test]
+fn each_file_has_the_options_of_its_compilation() {
+    let with = |macros: Vec<MacroOption>, folder: &str, include: &str| Compilation {
+        macros,
+        folders: vec![folder.into()],
+        includes: vec![include.into()],
+        ..Compilation::default()
+    };
+    let mut options = options();
+    let define = MacroOption::Define("N".into(), Some("1".into()));
+    let undefine = MacroOption::Undefine("__x86_64__".into());
+    options.c.compilations.insert("a.c".into(), with(vec![define], "one", "first.h"));
+    options.c.compilations.insert("b.c".into(), with(vec![undefine], "two", "first.h"));
+    let a = "#include <assert.h>\n#include \"h.h\"\nint other(void);
+        int main(void) { assert(N == 1 && H == 1 && FIRST == 1 && other() == 2); return 0; }";
+    let b = "#include \"h.h\"\n#if defined N || defined __x86_64__\n#error these are options of a.c\n#endif\nint other(void) { return H * FIRST / 2; }";
+    let files = [
+        ("a.c", a),
+        ("b.c", b),
+        ("one/h.h", "#define H 1"),
+        ("two/h.h", "#define H 2"),
+        ("one/first.h", "#define FIRST 1"),
+        ("two/first.h", "#define FIRST 2"),
+    ];
+    holds_with(&options, &files, true);
+    options.c.compilations.get_mut("b.c").expect("it was put there").includes[0] = "none.h".into();
+    let error = read_with(&options, &files).expect_err("there is no such file");
+    assert!(error.contains("cannot include `none.h`"), "{error}");
+}
