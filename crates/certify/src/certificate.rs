@@ -42,7 +42,7 @@ pub struct Certificate {
 pub struct Unreadable {
     /// The reason in words.
     pub message: String,
-    /// The line and column of the error, counted from 1; `None` if the text could not be read.
+    /// The line and column of the error, counted from 1; `None` if the input could not be read, so that there is no text.
     pub place: Option<(usize, usize)>,
 }
 
@@ -86,7 +86,8 @@ pub enum Claim {
     Sliced {
         /// The names of the properties.
         properties: Vec<String>,
-        /// The slices. Each concern of each property is covered by a slice for which the property is claimed.
+        /// The slices. Each [`Concern`](fencewright_transform::slice::Concern) of each property is covered by a slice for which the property is
+        /// claimed.
         parts: Vec<Part>,
     },
     /// The program has these properties because the program whose choices range over fewer values has them:

@@ -104,13 +104,13 @@ impl fmt::Display for Undecided {
 /// Statistics of a successful check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accepted {
-    /// States in sets of states.
+    /// Number of states in all sets of states.
     pub states: usize,
-    /// Control states of invariants.
+    /// Number of control states in all invariants.
     pub controls: usize,
-    /// Cubes in all invariants.
+    /// Number of cubes in all invariants.
     pub cubes: usize,
-    /// Steps checked: successor states, or steps of control states.
+    /// Number of steps checked: successor states in proofs by sets of states, and steps of control states in proofs by invariants.
     pub steps: usize,
 }
 

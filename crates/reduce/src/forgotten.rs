@@ -115,7 +115,7 @@ pub(crate) fn flushes(
         let owner = &program.variables[variable];
         let index = owner.indices.map(|range| Expr::Const(range.low + i64::from(f.cell - owner.base)));
         let address = Address { variable: VariableId(variable as u32), index };
-        // The value of every store was checked when it was issued.
+        // The value of every store was checked against the declared range when it was issued, so the arbitrary value lies in this range.
         let any = owner.range.map(|range| program.writable(Some(range)).range());
         let one_of_several = vec![
             Op::Havoc(chosen, any),

@@ -34,7 +34,8 @@ pub struct Encoding {
 }
 
 impl Encoding {
-    /// Appends one branch through some commands, by its number among their `ways`. If there is no such branch, the formula is true.
+    /// Appends the formula of one branch through some commands, given by its number among the branches that [`ways`] returns. If there is no such
+    /// branch, the formula is true.
     pub fn push(&mut self, commands: &[Command], way: u32) {
         let simple = ways(commands).into_iter().nth(way as usize).unwrap_or_default();
         self.push_simple(&simple);
@@ -198,7 +199,7 @@ impl Encoding {
         self.current.retain(|&cell, _| cell < AUXILIARY);
     }
 
-    /// A multiple of m is expressed as m times a fresh variable.
+    /// The formula of a constraint. That a form is a multiple of m is expressed by equating it with m times a fresh variable.
     fn constraint(&mut self, constraint: &Constraint) -> Formula {
         let form = self.linear(constraint.form());
         match constraint {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use fencewright_generate::Random;
 
-/// A random program with a family of two or three threads. With `near`, some statement may distinguish the threads of the family.
+/// A random program with a family of two or three threads. With `near`, some statement or property may distinguish the threads of the family.
 pub fn family(random: &mut Random, near: bool) -> String {
     let threads = if random.one_in(3) { 3 } else { 2 };
     let low = random.between(0, 1);

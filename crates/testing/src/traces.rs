@@ -239,7 +239,7 @@ fn single(program: &Program, state: &State, thread: ThreadId, address: &Address)
     range.contains(index).then(|| variable.base + (index - range.low) as u32)
 }
 
-/// The agent of an event: the thread, and for a flush its buffer, under PSO with the cell.
+/// The agent of an event: the thread, and `None` for a step of its program or `Some` for a flush of its buffer, under PSO with the cell.
 type Agent = (u32, Option<Option<u32>>);
 
 /// An object that events read and write.

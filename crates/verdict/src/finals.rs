@@ -66,8 +66,8 @@ impl<'p> Condition<'p> {
         &self.observed
     }
 
-    /// The observables that are shown or that the filter or the property depends on: the list [`Condition::observed`], except that it is empty if there
-    /// are no such observables.
+    /// The observables that are shown or that the filter or the property depends on: the list [`Condition::observed`], or an empty list if there are
+    /// no such observables.
     pub fn looked_at(&self) -> &[Observable] {
         &self.observed[..self.positions.len()]
     }
@@ -87,7 +87,7 @@ impl<'p> Condition<'p> {
         truth(&self.proposition, values)
     }
 
-    /// The final states that an engine finds. They are checked by an exploration of the reference semantics within the limits `exploration`.
+    /// The final states that an engine finds. With `exploration`, they are checked by an exploration of the reference semantics within these limits.
     pub fn search(
         &self,
         engine: &dyn Engine,

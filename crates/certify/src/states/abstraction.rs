@@ -66,7 +66,7 @@ pub struct Abstraction {
     pub k: u32,
     /// The end of the buffer whose stores are kept in order.
     pub kept: KeptEnd,
-    /// The multiplicity that stands for any number of copies.
+    /// The multiplicity of a value in the rest of a buffer that stands for any number of copies.
     pub many: u32,
 }
 

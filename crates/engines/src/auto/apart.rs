@@ -15,7 +15,8 @@ use super::{Auto, EngineName};
 use crate::task::{About, Engine, Limits, Progress, Report, Task};
 use crate::turns;
 
-/// The indices of the properties of the second group, then those of the first group (see the module); `None` if one of the groups is empty.
+/// Two lists of indices: the properties that must hold in every state and mention registers are in the second list, all others in the first. `None`
+/// if a list is empty.
 pub fn groups(task: &Task<'_>) -> Option<[Vec<usize>; 2]> {
     let (with, without): (Vec<usize>, Vec<usize>) =
         (0..task.properties.len()).partition(|&n| looks_at_registers(&task.properties[n]));

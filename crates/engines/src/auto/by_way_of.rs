@@ -23,7 +23,7 @@ use crate::task::{
     About, Answer, Early, Engine, EngineName, Limits, Listener, Progress, Reason, Report, Task,
 };
 
-/// A task under PSO as a task under TSO, about the reordered program.
+/// A task under PSO, reduced to a task under TSO about the reordered program.
 #[derive(Debug)]
 pub struct Reordered<'a> {
     task: &'a Task<'a>,

@@ -475,7 +475,7 @@ fn a_member_that_lies_is_caught_by_the_check() {
         symmetry: Vec::new(),
         states: Vec::new(),
     };
-    // The engine claims that a violated property holds, and another engine gives the correct answer later or never.
+    // The liar claims without a proof that a violated property holds. `cegar` may contradict it; if not, the verdict does not count as checked.
     let liar = Acting { answer: || Answer::Holds(None), hangs: false, was_stopped: Arc::default() };
     let task = Task::new(&program, MemoryModel::Sc, program.properties.clone());
     let limits = Limits::default().within(Duration::from_secs(60));

@@ -210,7 +210,8 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Decides properties without a violation that hold under TSO only if they also hold for the program in which the lock may be released anywhere.
+    /// Decides the properties `under_lock`, which have no violation under SC. They hold under TSO if the program in which the lock may be released
+    /// anywhere satisfies them under SC and is robust; otherwise they become `unknown`.
     fn conclude_under_lock(&mut self, program: &Extended, under_lock: Vec<usize>) {
         if under_lock.is_empty() {
             return;

@@ -32,7 +32,7 @@ use crate::search::symmetry::Symmetry;
 /// The initial precision of the abstraction, and which parts of it are never refined.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Number of stores kept in order.
+    /// Number of stores that each buffer keeps in order (under PSO: of stores to each memory cell).
     pub k: u32,
     /// Whether the oldest or the newest stores are kept in order.
     pub kept: Kept,

@@ -10,7 +10,7 @@ use super::relevance::Relevance;
 /// The context machine of a program, restricted to the parts that are relevant to some properties.
 pub struct Relevant<'a, 'p> {
     contexts: Contexts<'p>,
-    /// The same machine, with the number of groups that suffices in the last context.
+    /// The machine `contexts`, but with only as many groups per buffer as suffice in the last context.
     in_last: Contexts<'p>,
     relevance: &'a Relevance<'p>,
 }
@@ -44,7 +44,7 @@ pub struct RelevantStepName {
     pub thread: ThreadId,
     /// The action of the step.
     pub what: Move,
-    /// Whether the groups of the next active thread were merged into one.
+    /// Whether the groups of buffered stores of the thread that is active after the step were merged into one, because the last context begins.
     pub joined: bool,
 }
 
@@ -72,7 +72,7 @@ impl<'a, 'p> Relevant<'a, 'p> {
         first.map(|at| RelevantControl { at: self.settled(at, last).1, last }).collect()
     }
 
-    /// The steps to another thread, which end the context; `None` if `stop` interrupts the computation.
+    /// The relevant steps that end the context and make another thread active; `None` if `stop` interrupts the computation.
     fn switches(&self, at: &ContextControl, last: bool, stop: &dyn Fn() -> bool) -> Option<Vec<ContextStep>> {
         let ending = self.relevance.ending(at.active, at.control.locations[at.active.index()]);
         let pending = self.contexts.pending(at);

@@ -92,7 +92,7 @@ const MOST_PREDICATES: usize = 1_000_000;
 #[derive(Debug)]
 struct Vocabulary {
     linear: Vec<Linear>,
-    /// The same predicates as bounds of a matrix.
+    /// The same predicates in the same order, as entries of a matrix if they are differences.
     bounds: Vec<Predicate>,
     /// The variables of the matrix: index i + 1 of the matrix is variable i of this list, and index 0 is the constant 0.
     variables: Vec<CellId>,

@@ -81,7 +81,7 @@ struct Writer<'r> {
     registers: Registers,
     /// The number of names generated so far.
     made: usize,
-    /// The C functions for blocks.
+    /// The text of the C functions that blocks have been turned into.
     functions: String,
     /// The C helper functions.
     helpers: Vec<String>,

@@ -24,7 +24,7 @@ pub enum Verdict {
 pub enum Evidence {
     /// An execution, replayed on the reference semantics.
     Replayed(Replayed),
-    /// An exploration of the reference semantics.
+    /// An exploration of all states that the reference semantics reaches.
     Explored,
     /// An enumeration of the executions of the reference semantics, up to the order of independent events, with their number.
     Enumerated(u64),
@@ -132,8 +132,8 @@ pub struct Confirm {
     pub exploration: Option<Exploration>,
 }
 
-/// Limits for exploring the states of the reference semantics and for enumerating its executions. If both the exploration and the enumeration exceed
-/// their limits, the answer is not confirmed.
+/// Limits for exploring the states of the reference semantics and for enumerating its executions. Executions are enumerated only if the states exceed
+/// their limits and the engine itself has explored executions. If no attempt completes within its limits, the answer is not confirmed.
 #[derive(Clone, Copy, Debug)]
 pub struct Exploration {
     /// Maximum number of states; 0 if states are not explored.

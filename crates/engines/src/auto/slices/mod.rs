@@ -318,7 +318,7 @@ struct Asked {
 struct OnSlice {
     auto: Auto,
     slice: Option<Arc<Slice>>,
-    /// For each property of the task that this engine is run on, the question that the property represents.
+    /// For each property of the task that this engine is run on, the facts about its question.
     asked: Vec<Asked>,
 }
 

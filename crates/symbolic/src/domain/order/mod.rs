@@ -66,7 +66,7 @@ enum RankOp<I> {
     Assume(Condition<I>),
     /// Assigns the second operand to the first.
     Copy(I, I),
-    /// Assigns the second operand to the first if the condition holds, otherwise the third.
+    /// Assigns to the first operand: the second one if the condition holds, otherwise the third one.
     Choose(I, Condition<I>, I, I),
     /// The operand takes an arbitrary value. The list has the points and the cells with which this value is compared; it is empty until
     /// [`Order::needed_only`] fills it.

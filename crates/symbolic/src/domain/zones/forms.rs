@@ -322,7 +322,7 @@ impl Rows {
     }
 }
 
-/// A form in terms of the values before; `None` on overflow.
+/// A form after the assignment of `values`, in terms of the values before it; `None` on overflow.
 fn before(form: &Linear, values: &HashMap<CellId, Linear>) -> Option<Linear> {
     form.substituted(&|cell| values.get(&cell).cloned().unwrap_or_else(|| Linear::cell(cell)))
 }

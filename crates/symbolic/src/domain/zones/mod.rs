@@ -104,7 +104,7 @@ pub struct ZoneTransition {
 /// The branches through the commands of a step.
 #[derive(Debug)]
 enum Ways {
-    /// On a matrix of cells, whose entries are independent.
+    /// On a matrix with rows for cells only, in which no two entries bound the same sum.
     Cells(Vec<Vec<ZoneOp>>),
     /// On a matrix that has rows for sums too.
     Forms(Shared, Vec<Vec<RowOp>>),
@@ -164,7 +164,7 @@ impl Zones {
 }
 
 impl Zone {
-    /// The bound of cell i minus cell j (0: the constant 0), if there is one.
+    /// The bound of form i minus form j, if there is one.
     fn bound(&self, i: usize, j: usize) -> Option<i32> {
         let bound = self.bounds[i * self.size + j];
         (bound != NONE).then_some(bound)
