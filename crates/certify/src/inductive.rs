@@ -398,9 +398,8 @@ impl<'a> Checker<'a> {
         };
         let cubes = target.map_or(&[][..], |t| &self.states[t.state].cubes);
         let entails = |cubes: &[Cube]| entailment::entails_some(&known, cubes, self.refuter, self.stop);
-        // Cubes are first tried one by one, which is faster than all together. A cube is tried alone only if shortest paths show all its differences,
-        // so that only constraints of other forms are left to the refuter. With congruences, up to MOST_HIDDEN differences may be left to the refuter
-        // too, because they may follow from congruences, which shortest paths do not use.
+        // Single cubes are tried before all together, which is slower. A cube is tried alone only if shortest paths show all its differences, so that
+        // only other forms are left to the refuter; with congruences, which shortest paths do not use, up to MOST_HIDDEN differences may be left too.
         let hidden = if known.iter().any(|c| c.at_most().is_none()) { MOST_HIDDEN } else { 0 };
         let left = |(wanted, cube): (&Vec<(usize, Wanted)>, &Cube)| {
             let left: Vec<&(usize, Wanted)> = wanted.iter().filter(|wanted| !holds(wanted)).collect();
