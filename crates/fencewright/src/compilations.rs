@@ -177,7 +177,7 @@ mod tests {
             MacroOption::Define("M".into(), None),
         ];
         assert_eq!(found.macros, macros);
-        assert_eq!(found.folders, ["/build/inc", "/x", "/build/"]);
+        assert_eq!(found.folders, ["/build/inc", "/x", "/build"]);
         assert_eq!(found.system_folders, ["/build/sys", "/build/late"]);
         assert_eq!(found.quote_folders, ["/build/q"]);
         assert_eq!(found.includes, ["first.h"]);

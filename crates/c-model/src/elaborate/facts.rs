@@ -198,7 +198,6 @@ impl Elaborator<'_> {
             let written_from = Some(self.premises.written_from.unwrap_or(usize::MAX).min(self.ran_with));
             return Some(Premises { written_from, ..self.premises.clone() });
         }
-        let written_from = self.premises.written_from;
         // Checks the assumptions of this attempt about variables.
         let fits = |global: &GlobalId, check: &dyn Fn(&Uses) -> bool| self.uses.get(global).is_none_or(check);
         let only_main =
@@ -207,21 +206,8 @@ impl Elaborator<'_> {
         let holds = self.premises.private.iter().all(|global| fits(global, &only_main))
             && self.premises.unread.iter().all(|global| fits(global, &unread));
         if !holds {
-            return Some(Premises {
-                executed: self.premises.executed,
-                threads,
-                written_from,
-                outlived: self.premises.outlived,
-                computed_locks: self.premises.computed_locks,
-                descendants: self.premises.descendants,
-                destructors: self.premises.destructors,
-                futexes: self.premises.futexes.clone(),
-                targets: self.premises.targets.clone(),
-                sizes: self.premises.sizes.clone(),
-                rcu,
-                fixed: true,
-                ..Premises::default()
-            });
+            let (private, unread) = Default::default();
+            return Some(Premises { private, unread, fixed: true, ..self.premises.clone() });
         }
         let settled =
             self.premises.fixed || !self.premises.private.is_empty() || !self.premises.unread.is_empty();
@@ -237,18 +223,7 @@ impl Elaborator<'_> {
         let (private, unread) = (with(&only_main), with(&unread));
         match private.is_empty() && unread.is_empty() {
             true => None,
-            false => {
-                let executed = self.premises.executed;
-                Some(Premises {
-                    executed,
-                    private,
-                    unread,
-                    threads,
-                    written_from,
-                    fixed: false,
-                    ..self.premises.clone()
-                })
-            }
+            false => Some(Premises { private, unread, fixed: false, ..self.premises.clone() }),
         }
     }
 }

@@ -24,7 +24,7 @@ fn several_files_are_one_program() {
     }
     let outcome = run(["check", &queue, "--as-one", &main, "--model", "pso", "--property", "assertions"]);
     assert!(outcome.stdout.contains("assertions: unsafe under pso"), "{outcome:?}");
-    assert!(outcome.stdout.contains("queue.c:9"), "{outcome:?}");
+    assert!(outcome.stdout.contains("main.c:15"), "{outcome:?}");
     for command in ["run", "robust"] {
         let outcome = run([command, &main, "--as-one", &queue]);
         assert_eq!(outcome.status, 0, "{outcome:?}");

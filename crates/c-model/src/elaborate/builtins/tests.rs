@@ -34,6 +34,8 @@ fn declared(header: &str) -> Vec<&str> {
             let name = line.split_once('(')?.0;
             name.rsplit([' ', '*']).next()
         })
+        // Variables whose types are pointers to functions have no name before the parenthesis.
+        .filter(|name| !name.is_empty())
         .filter(|name| !name.starts_with("__fencewright_"))
         .collect()
 }
