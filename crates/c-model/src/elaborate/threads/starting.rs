@@ -55,6 +55,12 @@ impl Elaborator<'_> {
             .iter()
             .filter_map(|(way, fact)| Some((way.clone(), fact.as_ref()?.known.clone()?)));
         let mut initial: Vec<(Vec<Step>, Known)> = facts.filter(|(_, known)| *known != default).collect();
+        // A value that is the default says how long a flexible array member is.
+        let is_kept = |(way, known): &&(Vec<Step>, Known)| {
+            *known == default && initial.iter().all(|(new, _)| new != way)
+        };
+        let lengths: Vec<_> = entry.initial.iter().filter(is_kept).cloned().collect();
+        initial.extend(lengths);
         initial.sort_by_cached_key(|(way, _)| {
             way.iter()
                 .map(|step| match step {
