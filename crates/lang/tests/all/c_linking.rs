@@ -160,6 +160,12 @@ fn what_does_not_agree_is_shown_at_both_places() {
         &["`n` is declared as `long`, before as `int`", "a.c:1:12", "b.c:1:6"],
     );
     refused(
+        &with("volatile int n;"),
+        "extern int n;",
+        &[],
+        &["`n` is declared as `int`, before as `volatile int`", "a.c:1:14", "b.c:1:12"],
+    );
+    refused(
         &with("int f(int);"),
         "int f(long x) { return 0; }",
         &[],
