@@ -23,6 +23,9 @@ pub fn compilation(place: &Path, source: &Path) -> Result<Compilation, String> {
     let entry = found.ok_or_else(|| said(format!("there is no entry for {}", source.display())))?;
     let arguments =
         entry.arguments.ok_or_else(|| said("an entry has neither `arguments` nor `command`".into()))?;
+    if let Some(argument) = arguments.iter().find(|argument| gives_another_meaning(argument)) {
+        return Err(said(format!("the option `{argument}` gives a program a meaning that is not modelled")));
+    }
     Ok(options(&arguments, &entry.directory))
 }
 
@@ -139,6 +142,14 @@ fn options(arguments: &[String], directory: &Path) -> Compilation {
         }
     }
     found
+}
+
+/// Whether an option changes types or the text of a program in a way that is not modelled.
+fn gives_another_meaning(argument: &str) -> bool {
+    const WORDS: [&str; 6] =
+        ["-funsigned-char", "-fno-signed-char", "-fshort-enums", "-m16", "-m32", "-mx32"];
+    const STARTS: [&str; 3] = ["-fpack-struct", "-imacros", "@"];
+    WORDS.contains(&argument) || STARTS.iter().any(|start| argument.starts_with(start))
 }
 
 /// The options with a value that matter here: the name, and what stands in the same word.

@@ -159,15 +159,7 @@ impl Typer<'_> {
                 let ty = place.ty.unqualified();
                 self.made(ExprKind::Assign(place.into(), value.into()), ty, expr)
             }
-            ("rcu_assign_pointer", [place, value]) => {
-                let place = self.place(place, "the target of an assignment")?;
-                let ty = place.ty.unqualified();
-                let address = self.address(place, expr.span, expr.expansion)?;
-                let value = self.value(value)?;
-                let value = self.implicit(value, &ty, "an assignment to a variable")?;
-                let callee = Callee::Builtin("smp_store_release".into());
-                self.made(ExprKind::Call(callee, vec![address, value]), Type::void(), expr)
-            }
+            ("rcu_assign_pointer", [place, value]) => self.assigned_pointer(place, value, expr)?,
             ("__builtin_va_start" | "va_start" | "va_copy" | "va_end", _) => {
                 return Err(Error::new(expr.span, "arguments without a type are not supported")
                     .help("write a function for each number of arguments that occurs"));
@@ -182,6 +174,23 @@ impl Typer<'_> {
             _ => return Ok(None),
         };
         Ok(Some(Operand::Value(Expr { span: expr.span, expansion: expr.expansion, ..value })))
+    }
+
+    /// `rcu_assign_pointer`: a release store. Linux stores a constant null pointer with `WRITE_ONCE` instead, because no reader follows it.
+    fn assigned_pointer(&mut self, place: &ast::Expr, value: &ast::Expr, expr: &ast::Expr) -> Typing<Expr> {
+        let place = self.place(place, "the target of an assignment")?;
+        let ty = place.ty.unqualified();
+        let value = self.value(value)?;
+        let value = self.implicit(value, &ty, "an assignment to a variable")?;
+        if self.evaluated(&value) == Some(0) {
+            self.writable(&place)?;
+            let once = Type { atomic: false, volatile: true, ..place.ty };
+            let place = Place { ty: once, ..place };
+            return Ok(self.made(ExprKind::Assign(place.into(), value.into()), ty, expr));
+        }
+        let address = self.address(place, expr.span, expr.expansion)?;
+        let callee = Callee::Builtin("smp_store_release".into());
+        Ok(self.made(ExprKind::Call(callee, vec![address, value]), Type::void(), expr))
     }
 
     /// The operand of `READ_ONCE` and the like: a place with a `volatile`, non-atomic type, so that each access is performed exactly once.

@@ -168,7 +168,9 @@ impl Typer<'_> {
             Some(Entity::Object(object)) => {
                 self.scopes[0].insert(symbol, Entity::Object(object));
                 let known = &self.objects[object];
-                let same = compatible(&known.ty, &ty) && known.ty.atomic == ty.atomic;
+                let same = compatible(&known.ty, &ty)
+                    && known.ty.atomic == ty.atomic
+                    && known.ty.volatile == ty.volatile;
                 if (!same || known.thread_local != storage.thread_local)
                     && self.origin(known.span) == self.origin(span)
                 {

@@ -188,7 +188,10 @@ impl<'a> Typer<'a> {
                 break;
             }
             let done = match item {
-                ast::Item::Function(function) if self.is_left_out(function) => Ok(()),
+                ast::Item::Function(function) if self.is_left_out(function) => {
+                    self.leave_out(function);
+                    Ok(())
+                }
                 ast::Item::Function(function) => self.function(function),
                 ast::Item::Declaration(declaration) => self.file_declaration(declaration),
             };

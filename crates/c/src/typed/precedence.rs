@@ -52,6 +52,12 @@ impl<'a> Typer<'a> {
             }
             Some(&(id, before)) => {
                 let other = self.origin(before.name.span);
+                if self.is_static_elsewhere((function, origin), (before, other)) {
+                    let name = self.spelled(symbol);
+                    let message =
+                        format!("`{name}` is defined by the program, and `static` in a model header");
+                    return Err(self.both(span, before.name.span, &message).help("give it another name"));
+                }
                 // A function in a header that several source files include is one function.
                 if other.precedes(origin) || before.name.span == span {
                     return Ok(());
@@ -73,6 +79,15 @@ impl<'a> Typer<'a> {
         Ok(())
     }
 
+    /// Whether one of two functions is `static` in a model header and the other one is the user's, in a program of several source files: a file that
+    /// includes the header may mean its function, and the others the user's.
+    fn is_static_elsewhere(&self, one: (&ast::Function, Origin), other: (&ast::Function, Origin)) -> bool {
+        let clash = |(model, of): (&ast::Function, Origin), (_, user): (&ast::Function, Origin)| {
+            of == Origin::Model && model.fixed && user == Origin::User
+        };
+        self.unit.ends.len() > 1 && (clash(one, other) || clash(other, one))
+    }
+
     /// The functions that model headers declare.
     fn declared_by_models(&self) -> FxHashSet<Symbol> {
         let declarations = self.unit.items.iter().filter_map(|item| match item {
@@ -90,6 +105,13 @@ impl<'a> Typer<'a> {
     /// Whether this definition is ignored because another definition of the function takes precedence.
     pub(super) fn is_left_out(&self, function: &ast::Function) -> bool {
         self.bodies.get(&function.name.symbol).is_none_or(|(_, chosen)| !std::ptr::eq(*chosen, function))
+    }
+
+    /// Passes over a function whose definition another one replaces. It declares the name all the same.
+    pub(super) fn leave_out(&mut self, function: &ast::Function) {
+        if self.bodies.contains_key(&function.name.symbol) {
+            self.scopes[0].entry(function.name.symbol).or_insert(Entity::Function);
+        }
     }
 
     /// Processes a function declaration without a body.

@@ -294,6 +294,8 @@ fn ways_to_end() {
 #[test]
 fn unknown_functions_are_rejected_by_name() {
     refused("frobnicate(1);", "`frobnicate`");
+    let padded = "struct s { char c; int i; } a = {1, 2}, b = {1, 2}; assert(memcmp(&a, &b, sizeof a) == 0);";
+    refused(padded, "between the members");
     refused("void *p = realloc(malloc(4), 8);", "copy what is needed");
     refused("asm(\"hlt\");", "`hlt`");
     refused("asm(\"bswap %0\" : \"=m\"(*(int *)malloc(4)));", "bswap");

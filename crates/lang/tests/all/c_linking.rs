@@ -134,6 +134,14 @@ fn threads_and_model_headers_are_shared() {
 }
 
 #[test]
+fn functions_of_model_headers_are_declared_in_every_file() {
+    let a = "#include <linux/list.h>\nint other(struct list_head *); struct list_head h = { &h, &h }; int main(void) { return other(&h); }";
+    let b = "#include <linux/list.h>\nint other(struct list_head *head) { return list_empty(head); }";
+    let loaded = read_with(&options(), &[("a.c", a), ("b.c", b)]).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(loaded.warnings, []);
+}
+
+#[test]
 fn what_does_not_agree_is_shown_at_both_places() {
     let main = "int main(void) { return 0; }";
     let with = |text: &str| format!("{text} {main}");
@@ -150,6 +158,12 @@ fn what_does_not_agree_is_shown_at_both_places() {
         "long n;",
         &[],
         &["`n` is declared as `long`, before as `int`", "a.c:1:12", "b.c:1:6"],
+    );
+    refused(
+        &with("volatile int n;"),
+        "extern int n;",
+        &[],
+        &["`n` is declared as `int`, before as `volatile int`", "a.c:1:14", "b.c:1:12"],
     );
     refused(
         &with("int f(int);"),
@@ -170,6 +184,10 @@ fn what_does_not_agree_is_shown_at_both_places() {
         &["this tag was declared as something else"],
     );
     refused(main, "int main(void) { return 1; }", &[], &["`main` is defined twice"]);
+    let list = "#include <linux/list.h>\n";
+    let own = "struct list_head; int list_empty(const struct list_head *head) { return 7; }";
+    refused(&format!("{list}{main}"), own, &[], &["`list_empty` is defined by the program, and `static`"]);
+    refused(&with(own), list, &[], &["`list_empty` is defined by the program, and `static`"]);
     refused(
         "int f(void); int main(void) { return f(); }",
         "static int f(void) { return 0; }",

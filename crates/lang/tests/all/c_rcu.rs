@@ -161,6 +161,17 @@ fn memory_is_reclaimed_after_a_grace_period() {
 }
 
 #[test]
+fn a_null_pointer_is_published_without_a_fence() {
+    let program = |value: &str| {
+        let globals = "int x, a, b, data, *p = &data, one;";
+        let writer = format!("WRITE_ONCE(x, 1); rcu_assign_pointer(p, {value});");
+        litmus(globals, &[&writer, "a = rcu_dereference(p) != &data; b = READ_ONCE(x);"], "a == 1 && b == 0")
+    };
+    assertions(&program("&one"), "sss");
+    assertions(&program("NULL"), "ssu");
+}
+
+#[test]
 fn main_waits_and_reads_too() {
     let threads = |reader: &str, main: &str| {
         format!(

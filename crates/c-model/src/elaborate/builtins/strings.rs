@@ -147,6 +147,15 @@ impl Elaborator<'_> {
             let help = "copy from and to objects of the same type";
             return self.error(span, "source and destination have different types", help);
         }
+        let compared: u64 = targets.iter().map(|target| self.size(&target.ty)).sum();
+        if operation == Operation::Compare && compared != bytes {
+            let help = "compare the members one by one";
+            return self.error(
+                span,
+                "the bytes between the members of these structures are not modelled",
+                help,
+            );
+        }
         let mut values = Vec::new();
         for source in &sources {
             let value = self.read(source, span)?;

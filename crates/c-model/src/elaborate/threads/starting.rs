@@ -48,6 +48,7 @@ impl Elaborator<'_> {
 
     /// Records the known contents of an object as its initial value.
     pub(in super::super) fn keep_contents(&mut self, object: ObjectId, contents: &Contents) {
+        let last = self.open_length(object).checked_sub(1).map(Step::Element);
         let entry = &mut self.objects[object.0 as usize];
         let default = if entry.undefined { Known::Undefined } else { Known::Number(0) };
         let facts = contents
@@ -55,6 +56,13 @@ impl Elaborator<'_> {
             .iter()
             .filter_map(|(way, fact)| Some((way.clone(), fact.as_ref()?.known.clone()?)));
         let mut initial: Vec<(Vec<Step>, Known)> = facts.filter(|(_, known)| *known != default).collect();
+        // The last element of a flexible array member has an initial value, which says how long the member is. It is kept although it is the default.
+        let is_end = |(way, known): &&(Vec<Step>, Known)| {
+            *known == default && last.is_some() && way.get(1) == last.as_ref()
+        };
+        let end = entry.initial.iter().find(is_end);
+        let end = end.filter(|(way, _)| initial.iter().all(|(new, _)| new.get(..2) != way.get(..2))).cloned();
+        initial.extend(end);
         initial.sort_by_cached_key(|(way, _)| {
             way.iter()
                 .map(|step| match step {
