@@ -198,7 +198,7 @@ fn byte_arrays_are_memory_for_structures() {
     assert!(!holds(&program("pair[i].a = 3;", ""), &none), "two pairs fit");
     assert!(!holds(&program("free(map);", "void free(void *);"), &none), "it was not allocated");
     // What `main` writes before it creates threads does not change how much fits.
-    let thread = "#include <pthread.h>\nvoid *run(void *u) { map->words[1] = 7; return 0; }";
+    let thread = "void *run(void *u) { map->words[1] = 7; return 0; }";
     let body = "map->words[0] = 1; pthread_t t; pthread_create(&t, 0, run, 0); pthread_join(t, 0); assert(map->words[1] == 7);";
     assert!(holds(&program(body, thread), &none));
     let bytes = program("map->bits = 1; assert(memory[0] == 1);", "");
