@@ -40,7 +40,7 @@ pub(crate) struct Late {
 pub(crate) enum Held {
     /// The statement is in an atomic section, so the buffers change only after the end of the section.
     Section,
-    /// The statement is in an indivisible step, or is in an atomic section on some paths but not on all.
+    /// The statement is in an indivisible step, or is in an atomic section on some paths or in some calls but not in all.
     Otherwise,
 }
 
@@ -51,8 +51,8 @@ pub(crate) struct LateStores {
     pub stores: FxHashMap<NodeId, Vec<Late>>,
     /// The threads that free memory that a later allocation or the stack of a later thread may reuse.
     pub given_out: FxHashSet<ThreadNumber>,
-    /// The statements that end the lifetime of an object at a point where the buffers of other threads do not change, with the reason.
-    pub held: FxHashMap<Span, Held>,
+    /// The statements of each thread that end the lifetime of an object at a point where the buffers of other threads do not change, with the reason.
+    pub held: FxHashMap<(ThreadNumber, Span), Held>,
 }
 
 impl LateStores {
@@ -78,6 +78,7 @@ impl LateStores {
                 late: &mut late,
                 indivisible: false,
                 allocations: FxHashSet::default(),
+                held: FxHashMap::default(),
                 frees: false,
                 again: false,
                 changed: true,
@@ -87,7 +88,9 @@ impl LateStores {
                 let start = Facts { outside: true, ..Facts::default() };
                 walk(&mut thread.code, start, &mut analysis, &mut cycles, stop);
             }
-            let Analysis { frees: some, again, .. } = analysis;
+            let Analysis { frees: some, again, held, .. } = analysis;
+            let held = held.into_iter().filter_map(|(span, held)| Some(((number, span), held?)));
+            late.held.extend(held);
             frees.push(some);
             if again {
                 late.given_out.insert(number);
@@ -123,6 +126,9 @@ struct Analysis<'a> {
     indivisible: bool,
     /// The positions of the allocations seen so far.
     allocations: FxHashSet<Span>,
+    /// For the statements that end the lifetime of an object: why the buffers of other threads do not change there; `None` if they may. A function
+    /// that is called several times has several statements with the same position.
+    held: FxHashMap<Span, Option<Held>>,
     /// Whether the thread frees memory.
     frees: bool,
     /// Whether the thread may allocate memory after it has freed some.
@@ -205,16 +211,15 @@ impl Forward<Symbolic> for Analysis<'_> {
                     facts.buffered.insert((self.nodes.find(place.node), late));
                 }
             }
-            StmtKind::Special(ObjectEvent::Free(..) | ObjectEvent::End(_))
-                if facts.inside || self.indivisible =>
-            {
-                let held = match facts.outside || self.indivisible {
-                    true => Held::Otherwise,
-                    false => Held::Section,
+            StmtKind::Special(ObjectEvent::Free(..) | ObjectEvent::End(_)) => {
+                let held = match (self.indivisible, facts.inside, facts.outside) {
+                    (true, ..) | (_, true, true) => Some(Held::Otherwise),
+                    (_, true, false) => Some(Held::Section),
+                    (_, false, _) => None,
                 };
-                let known = self.late.held.entry(statement.span).or_insert(held);
-                if held == Held::Otherwise {
-                    *known = held;
+                let known = self.held.entry(statement.span).or_insert(held);
+                if *known != held {
+                    *known = Some(Held::Otherwise);
                 }
             }
             _ => {}

@@ -56,7 +56,7 @@ pub struct Layout {
     /// [`LateStores::given_out`] of the program.
     pub(crate) given_out: FxHashSet<ThreadNumber>,
     /// [`LateStores::held`] of the program.
-    pub(crate) held: FxHashMap<Span, Held>,
+    pub(crate) held: FxHashMap<(ThreadNumber, Span), Held>,
 }
 
 /// A points-to class of places.

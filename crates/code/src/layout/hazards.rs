@@ -33,7 +33,8 @@ pub(crate) struct Retired {
     pub flags: BTreeMap<usize, usize>,
     /// The classes of places that hold protected pointers, each with the class of the targets.
     hazards: Vec<(usize, usize)>,
-    /// The classes whose retired objects may be allocated again. That is observable only where pointers to them are compared.
+    /// The classes whose retired objects may be allocated again. That is observable only where pointers to them are compared, or where a late store
+    /// may reach an object after it was freed.
     reused: BTreeSet<usize>,
 }
 
@@ -64,7 +65,7 @@ impl Layout {
         let compared = reuse::compared(core, nodes, stop);
         for class in retired {
             let is_compared = self.classes[class].node.is_some_and(|node| nodes.has_part(node, &compared));
-            if is_compared && reuse == Reuse::Allocated {
+            if (is_compared || self.has_late(class)) && reuse == Reuse::Allocated {
                 self.retired.reused.insert(class);
             }
             let mut threads = everyone.clone();

@@ -228,7 +228,7 @@ impl Resolver<'_> {
         let mut given = vec![self.pass(class, number)];
         // In an atomic section, only memory that stays with this thread is tested. The test ends after the section, and memory that was passed to
         // another thread may be in use by then.
-        if !self.layout.held.contains_key(&self.span) {
+        if !self.layout.held.contains_key(&(self.thread, self.span)) {
             given.extend(tests.iter().cloned());
         }
         // With this fence, the thread that takes the object also sees the stores before the store to the flag.

@@ -93,6 +93,15 @@ impl Layout {
         }
     }
 
+    /// Whether there are late stores to the objects that allocations of a class return.
+    pub(super) fn has_late(&self, class: usize) -> bool {
+        let mut objects = self.objects.iter().filter(|placed| placed.heap && placed.class == class);
+        objects.any(|placed| {
+            let mut scalars = self.scalars_of(class, placed.first, placed.elements).into_iter();
+            scalars.any(|(scalar, _)| self.late.contains_key(&scalar))
+        })
+    }
+
     /// The late stores of other threads to a class.
     fn late_to(&self, class: usize, thread: ThreadNumber) -> impl Iterator<Item = &Late> {
         self.late.get(&class).into_iter().flatten().filter(move |late| late.thread != thread)
@@ -195,7 +204,7 @@ impl Resolver<'_> {
     fn test(&mut self, tested: Tested, on: Tests<'_>, value: i64) -> Vec<Step> {
         let Tested { class, width, base, last } = tested;
         let mut steps = Vec::new();
-        let held = self.layout.held.get(&self.span).copied();
+        let held = self.layout.held.get(&(self.thread, self.span)).copied();
         let mut start = on.start.clone();
         if held == Some(Held::Section) {
             // The registers that the number of the object depends on may change before the end of the section.

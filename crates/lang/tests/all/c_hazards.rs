@@ -6,12 +6,17 @@ use fencewright_program::MemoryModel;
 
 use crate::verdicts::{HEADERS, assertions, memory};
 
-/// Checks that the model ends in some execution.
+/// Checks that the model ends in some execution under TSO.
 #[track_caller]
 fn ends(text: &str) {
+    ends_under(MemoryModel::Tso, text);
+}
+
+#[track_caller]
+fn ends_under(model: MemoryModel, text: &str) {
     let text = format!("{HEADERS}{text}");
     let program = load("test.c", text.as_bytes(), None, &[]).expect("it is a program").program;
-    let explored = explore(&program, MemoryModel::Tso, 200_000, &mut || false);
+    let explored = explore(&program, model, 200_000, &mut || false);
     assert_eq!(explored.err(), Some(Incomplete::Limit), "{text}");
 }
 
@@ -181,4 +186,34 @@ fn local_hazard_pointers_are_refused() {
     let text = format!("{HEADERS}{}", replaced(reader, SWAP));
     let Err(error) = load("test.c", text.as_bytes(), None, &[]) else { panic!("it is read") };
     assert!(error.diagnostics[0].message.contains("local variable"), "{:?}", error.diagnostics);
+}
+
+/// The memory of a retired object may be in use again when a store that another store has overtaken reaches it, also if no pointers are compared.
+#[test]
+fn late_stores_to_retired_objects() {
+    let text = "#include <genmc.h>
+         struct node { int value; };
+         struct other { long value; };
+         struct node *shared;
+         atomic_int done;
+         void *thread(void *u) {
+             shared->value = 5;
+             atomic_store_explicit(&done, 1, memory_order_relaxed);
+             return 0;
+         }
+         int main(void) {
+             pthread_t t;
+             shared = malloc(sizeof *shared);
+             pthread_create(&t, 0, thread, 0);
+             while (!done);
+             __VERIFIER_hp_retire(shared);
+             TYPE *new = malloc(sizeof *new);
+             new->value = 1;
+             pthread_join(t, 0);
+             assert(new->value == 1);
+             return 0;
+         }";
+    for ty in ["struct node", "struct other"] {
+        ends_under(MemoryModel::Pso, &text.replace("TYPE", ty));
+    }
 }

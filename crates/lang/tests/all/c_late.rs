@@ -254,3 +254,38 @@ fn the_reason_names_the_lines() {
         "{ends:?}"
     );
 }
+
+/// A loop that creates threads is unrolled, so one `free` may be in an atomic section in one iteration, and not in the next one.
+#[test]
+fn a_statement_in_and_after_an_atomic_section() {
+    let text = "#include <assert.h>
+        #include <pthread.h>
+        #include <stdatomic.h>
+        #include <stdlib.h>
+        struct node { int v; }; struct other { long a; };
+        struct node *p; atomic_int flag;
+        void *a(void *u) { p->v = 5; atomic_store_explicit(&flag, 1, memory_order_relaxed); return 0; }
+        void *b(void *u) { return 0; }
+        int main(void) {
+            pthread_t t, s[2];
+            p = malloc(sizeof *p);
+            struct node *q = malloc(sizeof *q), *n[2] = { q, p };
+            pthread_create(&t, 0, a, 0);
+            while (!flag);
+            for (int i = 0; i < 2; i++) {
+                if (i == 0) __VERIFIER_atomic_begin();
+                free(n[i]);
+                if (i == 0) __VERIFIER_atomic_end();
+                pthread_create(&s[i], 0, b, 0);
+            }
+            struct other *m = malloc(sizeof *m);
+            m->a = 1;
+            pthread_join(t, 0);
+            assert(m->a == 1);
+            return 0;
+        }";
+    let program =
+        fencewright_lang::load("test.c", text.as_bytes(), None, &[]).expect("it is a program").program;
+    let explored = explore(&program, MemoryModel::Pso, 200_000, &mut || false);
+    assert_eq!(explored.err(), Some(Incomplete::Limit));
+}

@@ -124,3 +124,19 @@ fn atomic_sections_of_esbmc_are_counted() {
     check_two("int n;", &outer, inner, "", NONE);
     check_two("int n;", &format!("__ESBMC_atomic_begin(); {outer}"), inner, "", NONE);
 }
+
+/// A thread that ends while it holds a robust mutex would leave it to the next one.
+#[test]
+fn robust_mutexes_are_refused() {
+    let robust = "pthread_mutexattr_t a; pthread_mutexattr_init(&a); pthread_mutexattr_setrobust(&a, KIND);";
+    refused(&robust.replace("KIND", "PTHREAD_MUTEX_ROBUST"), "robust mutexes");
+    check_two("", &robust.replace("KIND", "PTHREAD_MUTEX_STALLED"), "", "", ALL);
+}
+
+/// Another thread may delete a key while the thread calls the destructor.
+#[test]
+fn keys_may_be_deleted_while_a_thread_ends() {
+    let text = "pthread_key_t key; int n; void set(void *v) { n = 1; } void *t(void *u) { pthread_setspecific(key, &n); return 0; }
+        int main(void) { pthread_t p; pthread_key_create(&key, set); pthread_create(&p, 0, t, 0); pthread_key_delete(key); pthread_join(p, 0); return 0; }";
+    crate::verdicts::memory(text, "sss");
+}

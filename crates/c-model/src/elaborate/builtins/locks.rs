@@ -91,6 +91,8 @@ pub(super) enum Operation {
     Ordinary,
     /// Sets the mutex type in mutex attributes.
     SetType,
+    /// Sets in mutex attributes whether a mutex is robust.
+    SetRobust,
     /// Initialises thread attributes so that threads are joinable.
     Joinable,
     /// Sets in thread attributes whether threads are detached.
@@ -142,6 +144,7 @@ fn named_pthread(rest: &str) -> Option<Operation> {
         "attr_setdetachstate" => Operation::SetDetached,
         "mutexattr_init" => Operation::Ordinary,
         "mutexattr_settype" => Operation::SetType,
+        "mutexattr_setrobust" => Operation::SetRobust,
         _ if ["attr_", "mutexattr_", "condattr_", "rwlockattr_", "barrierattr_"]
             .iter()
             .any(|kind| rest.starts_with(kind)) =>
@@ -188,11 +191,15 @@ impl Elaborator<'_> {
         let span = call.span;
         let typed = self.has_types() && call.name.starts_with("pthread_");
         let ignored = match operation {
-            Operation::Nothing => true,
+            Operation::Nothing | Operation::SetRobust => true,
             Operation::Ordinary | Operation::SetType => !typed,
             Operation::Joinable | Operation::SetDetached => !self.graph.detached_by_attributes,
             _ => false,
         };
+        if operation == Operation::SetRobust && self.argument_value(call, 1)?.known() != Some(0) {
+            let help = "a thread that ends while it holds a mutex keeps it in the model: unlock it before";
+            return self.error(span, "robust mutexes are not supported", help);
+        }
         if ignored {
             self.evaluated(call)?;
             return Ok(Operand::number(0));
@@ -247,7 +254,7 @@ impl Elaborator<'_> {
             }
             Operation::Unlock(kind) => self.release(Some(kind), &lock, span)?,
             Operation::UnlockEither => self.release(None, &lock, span)?,
-            Operation::Nothing => {}
+            Operation::Nothing | Operation::SetRobust => {}
         }
         Ok(Operand::number(0))
     }

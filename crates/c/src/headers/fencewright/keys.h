@@ -38,11 +38,13 @@ static inline void __fencewright_destroy_values(void)
         int stored = 0;
         for (unsigned int key = 0; key < __fencewright_keys; key++) {
             void *value = __fencewright_values[key];
-            if (!value || !__fencewright_destructors[key])
+            // Read once: another thread may delete the key.
+            void (*destructor)(void *) = __fencewright_destructors[key];
+            if (!value || !destructor)
                 continue;
             stored = 1;
             __fencewright_values[key] = 0;
-            __fencewright_destructors[key](value);
+            destructor(value);
         }
         if (!stored)
             return;
