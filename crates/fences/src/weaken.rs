@@ -30,7 +30,7 @@ pub struct Weakenable {
     pub order: Option<String>,
     /// The threads that execute it.
     pub threads: Vec<ThreadId>,
-    /// What it may become, weakest first. Empty if it has no weaker form.
+    /// The weaker forms that are tried, weakest first; empty if the operation has none.
     pub forms: Vec<WeakForm>,
 }
 

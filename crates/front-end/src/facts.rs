@@ -37,13 +37,13 @@ pub struct Facts {
 pub struct Assumption {
     /// The name of the function.
     pub function: String,
-    /// What is assumed about it.
+    /// The meaning that its calls are given.
     pub what: Assumed,
     /// The first call that is reached.
     pub span: Span,
 }
 
-/// What is assumed about a function.
+/// The meaning given to the calls of a function without regard to its body: `--havoc`, `--skip` or `--stub`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Assumed {
     /// Its calls return any value of its type and write nothing.

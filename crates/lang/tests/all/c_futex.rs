@@ -64,7 +64,8 @@ fn a_wake_up_is_lost_only_if_the_word_is_not_changed() {
     deadlock(&two("atomic_int go[2];", chosen, &wakes(1), ""), "uuu");
 }
 
-/// The waker looks whether somebody waits: under TSO its own store may still be in the buffer then. A system call drains the buffer.
+/// A waker that stores and then reads whether a thread waits needs a full fence under TSO, because its store may still be buffered. A system call in
+/// between is one: it drains the buffer.
 #[test]
 fn system_calls_drain_buffers() {
     let globals = "atomic_int go, sleepers;";

@@ -36,7 +36,7 @@ const INTERRUPTED: i128 = 4;
 /// `ETIMEDOUT`.
 const TIMED_OUT: i128 = 110;
 
-/// What is known about the futexes of a program.
+/// The uses of futexes that earlier attempts have found; they decide which state of sleepers the model has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Futexes {
     /// The threads that wait for futexes, in order.
