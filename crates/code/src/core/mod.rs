@@ -21,7 +21,8 @@ pub use addresses::{HIGHEST_ADDRESS, LOWEST_ADDRESS, Points, Strangers, function
 pub use known::{known, way};
 pub use walk::each_place;
 
-/// A set of places of the same shape, to which a pointer may point. After unification, equivalent nodes form the points-to classes.
+/// A set of places (objects and parts of objects) of one shape, to which a pointer may point. After unification, equivalent nodes
+/// form the points-to classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u32);
 
@@ -215,8 +216,8 @@ pub enum ObjectEvent {
     Allocate(Register, ObjectId),
     /// `free` of the object that the pointer points to, now or once no hazard pointer protects it; without effect if the pointer is null.
     Free(Value, NodeId, Freeing),
-    /// In an indivisible step: whether the object that a pointer points to is retired already. The step then stores the pointer in a hazard pointer,
-    /// which protects the object unless it is retired.
+    /// Part of an indivisible step that then stores a pointer in a hazard pointer: asks whether the object that the pointer points to is already
+    /// retired. A hazard pointer protects only objects that are not retired when it is set.
     Retired {
         /// The register that gets 1 if the object is retired, otherwise 0.
         flag: Register,
@@ -234,7 +235,8 @@ pub enum ObjectEvent {
 pub enum Freeing {
     /// At once.
     Now,
-    /// At some time from when no hazard pointer protects the object (`layout/hazards.rs` has the model).
+    /// Retired: freed at some time after the last hazard pointer that protects the object is cleared
+    /// (`layout/hazards.rs` has the model).
     Retire,
 }
 

@@ -1,4 +1,5 @@
-//! Facts for reports: the objects to which the numbers of each class belong, the threads, and the variables that registers represent.
+//! Facts for reports: the object that contains each place of each class (a class is a variable of the emitted program), the threads,
+//! and the C variables that registers represent.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -19,7 +20,7 @@ use crate::nodes::{Member, Nodes, Shape};
 const MOST_PATHS: usize = 1 << 16;
 /// The member of the locks in model headers that holds the number of the thread that holds the lock.
 const OWNER: &str = "__owner";
-/// The noun for allocated memory whose type is not a structure.
+/// The noun for allocated memory whose type is not a structure with a name.
 const MEMORY: &str = "memory";
 
 /// A program in all its forms.

@@ -18,7 +18,7 @@ use crate::flat::{Awaited, Cell, CellEvent, Step, StepKind, Term, Touching, Viol
 /// The message of the assertion that fails where an undefined value is used.
 const UNDEFINED_DECIDES: &str = "the behaviour depends on an undefined value";
 
-/// Prints the statements of one thread.
+/// Emits the statements of one thread.
 pub(crate) struct Statements<'a> {
     vocabulary: &'a mut Vocabulary,
     evidence: &'a mut Evidence,

@@ -43,7 +43,7 @@ pub enum Term {
 /// A cell of shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// The class, by its number in the layout.
+    /// The class, as an index into [`Layout::classes`](crate::layout::classes::Layout::classes).
     pub class: usize,
     /// The number of the cell; `None` if the class has only one cell.
     pub index: Option<Term>,
@@ -228,7 +228,7 @@ impl Term {
         }
     }
 
-    /// `a op b`, folded if both are constants and the result fits into 64 bits.
+    /// `a op b`, simplified; a constant if both operands are constants and the result fits into 64 bits.
     pub fn binary(op: BinaryOp, a: Term, b: Term) -> Term {
         if let (Some(x), Some(y)) = (a.number(), b.number())
             && let Ok(result) = op.apply(x, y)
@@ -253,7 +253,7 @@ impl Term {
         }
     }
 
-    /// `a + y` or `a - y`, combined with a constant that `a` already adds.
+    /// `a + y` or `a - y`, combined with a constant that `a` already adds or subtracts.
     fn shifted(op: BinaryOp, a: Term, y: i64) -> Term {
         let signed = |op: BinaryOp, y: i64| if op == BinaryOp::Sub { y.checked_neg() } else { Some(y) };
         if let Term::Binary(inner @ (BinaryOp::Add | BinaryOp::Sub), left, right) = &a {
@@ -265,7 +265,8 @@ impl Term {
         Term::Binary(op, Box::new(a), Box::new(Term::Number(y)))
     }
 
-    /// `op a`.
+    /// `op a`, simplified: constants are folded, and a negation is moved into a comparison, a conjunction or
+    /// a disjunction.
     pub fn unary(op: UnaryOp, a: Term) -> Term {
         if let Some(result) = a.number().and_then(|x| op.apply(x).ok()) {
             return Term::Number(result);
@@ -436,7 +437,7 @@ pub struct Thread {
     pub arrays: Vec<Array>,
     /// The statements, in which all calls are inlined.
     pub code: Vec<Step>,
-    /// The call that creates the thread.
+    /// The call that creates the thread; for `main` the definition of the function.
     pub span: Span,
 }
 

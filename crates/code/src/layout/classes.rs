@@ -1,9 +1,9 @@
 //! Points-to classes and the numbers of their places.
 //!
-//! The places of a class are numbered, from 1 if there are pointers to them, because null is 0. Each place of a structure or array contributes one
-//! block of numbers to the class of each of its parts: if the structure has the number `number`, its member has the number `width * number + base` in
-//! the class of that member, for constants `width` and `base`; for an element of an array, the index is added. After an array, or after every object
-//! if pointers are moved, one number stands for no place: a pointer one past the end.
+//! The places of a class are numbered, from 1 or more if there are pointers to them, because null is 0. Each place of a structure or array
+//! contributes one block of numbers to the class of each of its parts: if the structure has the number `number`, its member has the number `width *
+//! number + base` in the class of that member, for constants `width` and `base`; for an element of an array, the index is added. After an array, or
+//! after every object if pointers are moved, one number stands for no place: a pointer one past the end.
 
 mod numbering;
 mod runs;
@@ -84,7 +84,7 @@ pub struct Class {
     pub choice: Option<i64>,
     /// A power of two that divides the addresses of its places.
     pub alignment: u64,
-    /// Its numbers, split into intervals in address order.
+    /// The intervals of its numbers, each of which belongs to one object and is in the order of addresses.
     pub pieces: Vec<Piece>,
     /// Numbers, other than addresses of objects, that are stored or compared where pointers to its places are expected.
     pub strangers: Strangers,
@@ -261,7 +261,8 @@ impl Layout {
         Some((inner, width, base - self.classes[class].first * width))
     }
 
-    /// Whether a class holds flags for objects of another class that were passed on for reuse.
+    /// Whether a class holds the flags of the freed objects of another class that other threads may allocate,
+    /// or of its retired objects.
     pub fn says_what_is_returned(&self, class: usize) -> bool {
         self.returned.values().chain(self.retired.flags.values()).any(|flags| *flags == class)
     }
@@ -272,7 +273,7 @@ impl Layout {
         Some(Kind::Pointer(class, self.classes[class].scale))
     }
 
-    /// The interpretation of the values in places of a class, by the type with which the class is used first.
+    /// The interpretation of the values in places of a class, for reports: pointers to a class, or numbers.
     pub fn contents(&self, class: usize, core: &Core, nodes: &Nodes) -> Kind {
         let Some(of) = self.classes.get(class).filter(|of| of.scalar) else { return Kind::Number };
         let Some(node) = of.node else { return Kind::Number };

@@ -125,7 +125,7 @@ impl Resolver<'_> {
         Cell { class, index }
     }
 
-    /// Flips the parity of how often this thread has passed an object to other threads or taken it from them.
+    /// Flips the parity of the transfers of an object by this thread ([`Mark::Passed`]).
     fn pass(&mut self, class: usize, number: Term) -> Step {
         let passed = self.marks(class, Mark::Passed);
         let before = Term::Element(passed, Box::new(number.clone()));

@@ -74,7 +74,7 @@ impl Constants<'_> {
             Base::Object(object) => self.path(object, &path),
             Base::Pointed(_, node) => self.walk(node, &path),
         }
-        // The address of a place may lead through places whose addresses are computed.
+        // An index on the path may contain addresses of other places.
         for projection in &place.path {
             if let Projection::Element(index, _) = projection {
                 index.each(&mut |part| {

@@ -174,7 +174,7 @@ impl Resolver<'_> {
     }
 
     /// Compares the numbers of two pointers. If the class has no computed numbers, no tags, no negative constants and no results of `container_of`
-    /// outside of structures, all its numbers are natural, which decides some comparisons.
+    /// outside of structures, all its numbers are natural, so none is less than 0.
     pub(super) fn as_numbers(&self, class: usize, op: BinaryOp, x: &Term, y: &Term) -> Term {
         let of = &self.layout.classes[class];
         let natural = !of.strangers.computed
