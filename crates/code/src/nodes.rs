@@ -1,10 +1,10 @@
 //! Points-to classes: sets of places in memory, found by unification (Steensgaard, POPL 1996), with a separate node for each member of a structure.
 //!
 //! A *node* is a set of places of the same [`Shape`]. Every object in memory is represented by a tree of nodes: one for the object itself and, below
-//! it, one for each member or array that the program uses, created at its first use. The target of a pointer is a node as well. Where a pointer is
-//! copied, the two target nodes are unified, and so are their members and elements; in the end each equivalence class of nodes gets a layout of its
-//! own. So a node must never stand for places of two shapes: unifying two incompatible nodes gives a [`Clash`], which says which part of the source
-//! gave each of the two its shape.
+//! it, one for each member, created at its first use, and one for all elements of each array. The target of a pointer is a node as well. Where a
+//! pointer is copied, the two target nodes are unified, and so are their members and elements; in the end each equivalence class of nodes gets a
+//! layout of its own. So a node must never stand for places of two shapes: unifying two incompatible nodes gives a [`Clash`], which says which part
+//! of the source gave each of the two its shape.
 
 mod clash;
 mod unification;
