@@ -7,7 +7,7 @@
 //! letters    = { "m" | "o" | "V"                       memory
 //!              | "r" | "q" | "Q" | "R" | "l" | "g"     any general register
 //!              | "a" | "b" | "c" | "d" | "S" | "D"     this register
-//!              | "i" | "n" | "e" | "Z" | "I" | "J" | "K" | "M" | "N" | "O" }      a constant, of a range
+//!              | "i" | "n" | "e" | "Z" | "I" | "J" | "K" | "M" | "N" | "O" }      a constant in the range of the letter
 //! ```
 //!
 //! An operand that may be in memory or in a register is always placed in a register: its value is read before the first instruction, and written back

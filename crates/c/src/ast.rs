@@ -14,7 +14,7 @@ pub use self::types::{
 use crate::literal::Literal;
 use crate::token::{ExpansionId, Symbol};
 
-/// A translation unit: the main file after preprocessing.
+/// The source files of a program after preprocessing, one after the other.
 #[derive(Debug, Default)]
 pub struct Unit {
     /// The declarations and function definitions at file scope, in order.
@@ -23,7 +23,7 @@ pub struct Unit {
     pub ends: Vec<usize>,
     /// All structures and unions, including those that are only mentioned and never defined. A [`RecordId`] is an index into this list.
     pub records: Vec<Record>,
-    /// Structures and unions with later definitions of them, by other source files.
+    /// Pairs of a structure or union and a later definition of it in another source file.
     pub again: Vec<(RecordId, RecordId)>,
     /// The number of enumerations; an [`EnumerationId`] is less than this number.
     pub enumerations: u32,

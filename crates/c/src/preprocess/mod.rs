@@ -138,7 +138,7 @@ pub struct Expansion {
     pub outermost: u32,
 }
 
-/// The result of preprocessing a file with all its includes.
+/// The result of preprocessing the source files with all their includes.
 #[derive(Debug)]
 pub struct Preprocessed {
     /// The tokens of all source files, one after the other, after all macros have been expanded and all directives executed.

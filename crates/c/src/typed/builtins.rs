@@ -169,7 +169,7 @@ const TABLE: &[(&[&str], &str)] = &[
     (&["free", "__builtin_free"], "void (void*)"),
     (&["memset", "__builtin_memset"], "void* (void*, int, ulong)"),
     (&["memcpy", "memmove", "__builtin_memcpy", "__builtin_memmove"], "void* (void*, void*, ulong)"),
-    // C11, Annex K; libraries have them rarely.
+    // C11, Annex K, which few libraries implement.
     (&["memset_s"], "int (void*, ulong, int, ulong)"),
     (&["memcpy_s", "memmove_s"], "int (void*, ulong, void*, ulong)"),
     (&["memcmp", "__builtin_memcmp"], "int (void*, void*, ulong)"),

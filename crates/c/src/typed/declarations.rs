@@ -226,7 +226,8 @@ impl Typer<'_> {
         }
     }
 
-    /// At the end of the file: completes tentative definitions and arrays without a length. A variable that is used but never defined gets an error.
+    /// After the last source file: completes tentative definitions and arrays without a length. A variable that is used but never defined gets an
+    /// error.
     pub(super) fn all_defined(&mut self) {
         for object in 0..self.objects.len() {
             let Object { used, symbol, defined, span, .. } = self.objects[object];

@@ -28,7 +28,7 @@ pub(super) struct Linking<'a> {
     pub internal: Vec<Bodies<'a>>,
     /// The variables that earlier files share, by their numbers in `Typer::objects`.
     objects: FxHashMap<Symbol, usize>,
-    /// Where functions were declared last.
+    /// The position of the last declaration of each function.
     pub declared: FxHashMap<Symbol, Span>,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Typer<'a> {
         }
     }
 
-    /// Whether a declaration with this storage at this position has internal linkage.
+    /// Whether a declaration at this position has internal linkage. `fixed`: it is `static`.
     pub(super) fn is_internal(&self, fixed: bool, at: Span) -> bool {
         fixed && self.origin(at) != Origin::Model
     }

@@ -241,7 +241,7 @@ impl Typer<'_> {
 
 impl Place {
     /// Places the next member and returns its offset in bytes; `None` if the size overflows. A bit-field does not cross a multiple of its type's
-    /// size.
+    /// size, unless it is packed.
     fn put(&mut self, member: &Member, union: bool) -> Option<u64> {
         if union {
             self.bits = 0;

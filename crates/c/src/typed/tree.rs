@@ -12,7 +12,7 @@ use crate::assembly::Constraint;
 use crate::ast::{BinaryOp, Definition, RecordId};
 use crate::token::ExpansionId;
 
-/// A whole program: the translation unit after semantic analysis.
+/// A whole program: all source files after semantic analysis.
 #[derive(Debug, Default)]
 pub struct Unit {
     /// Structures and unions, by the parser's [`RecordId`].
