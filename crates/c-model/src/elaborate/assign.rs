@@ -353,7 +353,8 @@ fn as_typed(mut pointer: &Expr) -> &Expr {
     pointer
 }
 
-/// The pointer `p`, the number `n` and a sign: of `(char *)p + n` the sign is -1, of `(uintptr_t)p - n` it is 1. `None` for other expressions.
+/// The pointer `p`, the number `n` and the sign `s` of an address that is `s * n` bytes before `p`: `(char *)p + n` has the sign -1, and
+/// `(uintptr_t)p - n` the sign 1. `None` for other expressions.
 fn moved_back(address: &Expr) -> Option<(&Expr, &Expr, i128)> {
     let (from, by, sign) = match &address.kind {
         ExprKind::Move(bytes, by) => {

@@ -26,7 +26,7 @@ pub(super) struct Graph {
     pub(super) detached_by_attributes: bool,
     /// Variables with static storage that are written or whose address is taken.
     changed: FxHashSet<GlobalId>,
-    /// The types with which byte arrays are laid out that are memory for a structure.
+    /// For each byte array that serves as memory for a structure, the type with which it is laid out.
     raw: FxHashMap<GlobalId, Type>,
 }
 
@@ -178,7 +178,8 @@ impl Graph {
         !self.changed.contains(&global)
     }
 
-    /// The type with which a byte array is laid out that is memory for a structure; `None` for other variables.
+    /// The type with which a byte array that serves as memory for a structure is laid out; `None` for other
+    /// variables.
     pub(super) fn raw(&self, global: GlobalId) -> Option<&Type> {
         self.raw.get(&global)
     }

@@ -91,7 +91,7 @@ impl Elaborator<'_> {
         }
         let mut inner = Vec::new();
         while !self.writer.frames.is_empty() {
-            // The functions in it have been called.
+            // The clean-up functions that were pushed in this call have been called already.
             let cleanups = std::mem::take(&mut self.frame().cleanups);
             self.end_scopes(0, span);
             self.frame().cleanups = cleanups;

@@ -277,7 +277,7 @@ pub struct Elaborator<'u> {
     destructors: bool,
     /// The uses of futexes.
     futexes: builtins::Futexes,
-    /// For each thread that waits for a futex, the variables about its sleep, by name.
+    /// The variables that record the sleep of a thread that waits for a futex, by thread and name.
     asleep: FxHashMap<(ThreadNumber, &'static str), ObjectId>,
     done: Vec<Writer>,
     phase: Phase,

@@ -1,7 +1,8 @@
 //! What a thread executes when it ends: the functions of `pthread_cleanup_push`, and the destructors of thread-specific data.
 //!
 //! The macros of `<pthread.h>` make the code between `pthread_cleanup_push` and `pthread_cleanup_pop` a block, as POSIX demands, so that the pushed
-//! functions are known at each place of the text. Threads are never cancelled: `pthread_exit` is the only function that calls them.
+//! functions are known at each place of the text. Threads are never cancelled, so besides `pthread_cleanup_pop` only the end of the thread
+//! (`pthread_exit`) calls them.
 
 use fencewright_c::typed::tree::FunctionId;
 use fencewright_code::core::Value;
@@ -21,7 +22,7 @@ const DESTROYS: &str = "__fencewright_destroy_values";
 pub(super) enum Operation {
     /// `pthread_cleanup_push`.
     Push,
-    /// `pthread_cleanup_pop`, with whether the function is called.
+    /// `pthread_cleanup_pop`, whose argument says whether the function is called.
     Pop,
     /// A key gets a destructor.
     Destructor,
@@ -77,13 +78,15 @@ impl Elaborator<'_> {
         self.called(cleanup.function, vec![Argument::Scalar(argument)], span).map(|_| ())
     }
 
-    /// Calls the pushed functions of all calls, the latest first, because the thread ends. Each is taken off before it is called.
+    /// Calls the pushed functions of all active function calls, the latest first, because the thread ends. Each is taken off
+    /// before it is called.
     pub(in super::super) fn clean_up(&mut self, span: Span) -> Result<()> {
         let pushed: Vec<Vec<(usize, Cleanup)>> =
             self.writer.frames.iter_mut().map(|frame| std::mem::take(&mut frame.cleanups)).collect();
         let latest_first = pushed.iter().rev().flat_map(|frame| frame.iter().rev());
         let done = latest_first.clone().try_for_each(|(_, cleanup)| self.run_cleanup(*cleanup, span));
-        // Another branch may reach the functions.
+        // Control may pass another branch, in which the pushed functions have not been called, so they are
+        // put back.
         for (frame, cleanups) in self.writer.frames.iter_mut().zip(pushed) {
             frame.cleanups = cleanups;
         }

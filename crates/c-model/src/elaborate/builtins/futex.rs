@@ -1,8 +1,8 @@
 //! Futexes of Linux: `syscall(SYS_futex, ...)`.
 //!
 //! `FUTEX_WAIT` compares the word and goes to sleep in one atomic step, which drains the store buffer, as every system call here does. A wait may end
-//! without a wake-up and, with a timeout, at any moment. So for safety properties a thread that sleeps may continue at any time, and nothing says who
-//! sleeps.
+//! without a wake-up and, with a timeout, at any moment. So for safety properties a thread that sleeps may continue at any time, and the model does
+//! not record which threads sleep.
 //!
 //! For `deadlock` and `termination` such wake-ups would hide lost ones, so there they do not happen (timeouts do). Then, and where a program uses the
 //! number of threads that it has woken, each thread that waits for some futex has a pointer to the word on which it sleeps. A wake-up sets some of
@@ -21,7 +21,7 @@ use super::super::objects::{Spot, Target};
 use super::super::{Elaborator, Result};
 use super::{BuiltinCall, int, unconverted};
 
-/// The number of the system call.
+/// The number of the system call `futex`.
 const FUTEX: i128 = 202;
 /// `FUTEX_PRIVATE_FLAG` and `FUTEX_CLOCK_REALTIME`, which make no difference in the model.
 const FLAGS: i128 = 128 | 256;
@@ -67,13 +67,14 @@ struct Address {
     to: Type,
 }
 
-/// What a wake-up wants: the address of the word, and a bit that the bitset of the sleeping thread must have.
+/// The sleeping threads that a wake-up may wake: those that sleep on the word at this address and whose
+/// bitset has a bit in common with `bits`.
 struct Wanted {
     address: Operand,
     bits: Operand,
 }
 
-/// A thread that may sleep, when a wake-up looks at it.
+/// A thread that may sleep, as a wake-up finds it.
 struct Sleeper {
     place: Target,
     /// The word on which it sleeps.
@@ -225,7 +226,7 @@ impl Elaborator<'_> {
         Ok(self.register_value(result))
     }
 
-    /// Sleeps. Returns whether a wake-up ended this, as far as this is known.
+    /// Sleeps. Returns whether a wake-up ended the sleep; 0 if the model does not record which threads sleep.
     fn wakes_up(&mut self, timed: Operand, span: Span) -> Result<Operand> {
         if !self.tracks_sleepers() {
             return Ok(Operand::number(0));
@@ -375,7 +376,8 @@ impl Elaborator<'_> {
         self.premises.futexes.sleepers.iter().copied().filter(|thread| *thread != own).collect()
     }
 
-    /// For each other thread that may sleep, a nondeterministic choice, or 1 if all of them are chosen.
+    /// For each other thread that may sleep, whether it is chosen to be woken: a nondeterministic truth
+    /// value, or 1 if all of them may be woken.
     fn chosen(&mut self, most: &Operand, span: Span) -> Vec<Operand> {
         let others = self.other_sleepers();
         let all = most.range.0 >= others.len() as i128;
@@ -415,7 +417,8 @@ impl Elaborator<'_> {
         Ok(sleepers)
     }
 
-    /// Which of the matching threads are selected: as many as possible, but at most `most`, first those that are chosen. Also their number.
+    /// Which of the matching threads are selected: as many as possible, but at most `most`, and those in `chosen` before the others. Also
+    /// their number.
     fn selected(
         &mut self,
         matching: &[Operand],

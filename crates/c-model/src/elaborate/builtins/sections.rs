@@ -5,7 +5,8 @@
 //! contain loops, calls and failing assertions. If the thread has to wait in a section, nothing can end the wait, so the execution ends there;
 //! executions in which it does not have to wait cover what happens if the section begins later.
 //!
-//! While `main` is the only thread, a section is nothing. A section that a thread does not end ends with the thread.
+//! While `main` is the only thread, a section has no effect. A section that a thread does not end ends with the
+//! thread.
 
 use fencewright_code::core::StmtKind;
 use fencewright_program::Span;
@@ -77,7 +78,9 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Records that the thread creates another one, which a section of `main` alone would not keep out.
+    /// Ends the attempt to execute `main` at translation time if `main` creates the first other thread inside
+    /// a section: a section that began while `main` was alone does not take the lock, so it would not keep
+    /// the new thread out.
     pub(in super::super) fn creates_in_section(&mut self) {
         if self.phase == Phase::Alone && self.writer.env.section != Section::Outside {
             self.refuted = true;

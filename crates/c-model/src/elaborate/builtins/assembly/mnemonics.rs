@@ -114,7 +114,7 @@ fn whole_name(name: &str) -> Option<Kind> {
     }))
 }
 
-/// The fence that `dmb` and `dsb` of ARM are with this option.
+/// The fence that `dmb` or `dsb` of ARM with this option denotes.
 pub(super) fn barrier(option: &str) -> Fence {
     match option {
         "ishld" | "ld" | "nshld" | "oshld" => Fence::Nothing,
