@@ -177,7 +177,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Calls a function that has neither a body nor a model, which is an error. The result is any value.
+    /// Records the error that a called function has neither a body nor a model, once for each function.
     pub(super) fn missing_function(&mut self, name: &str, advice: Option<&str>, span: Span) {
         if self.functions.missing.iter().any(|(known, _)| known == name) {
             return;

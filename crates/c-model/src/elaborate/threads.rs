@@ -225,8 +225,8 @@ impl Elaborator<'_> {
             this.end_frames(span);
             Ok(())
         })?;
-        // Lifetimes of `main` may have ended before the created threads start. The ends of these lifetimes, and the end of `main` as a reader, have to be
-        // emitted, so the execution at translation time ends here.
+        // Lifetimes of `main` may have ended before the created threads start. The ends of these lifetimes, and the end of `main` as a reader of RCU,
+        // have to be emitted, so the execution at translation time ends here.
         if self.phase == Phase::Creating
             && (self.left_behind().next().is_some() || self.writer.nesting.is_some())
         {

@@ -35,7 +35,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Loads a place into a new register.
+    /// A new register for the value of a place; the caller emits the load.
     pub(super) fn copy_of(&mut self, target: &Target, span: Span) -> Result<Register> {
         let Spot::Memory(location) = &target.spot else { unreachable!("registers are read as they are") };
         let name = self.name_of(location);
@@ -188,7 +188,7 @@ impl Elaborator<'_> {
             self.unwritten.push(object);
         }
         let fact = operand.map(fact);
-        // An index that may be out of bounds: the access is emitted and checked, and the contents of the object become unknown.
+        // If an index may be out of bounds, the access is emitted and checked, and the contents of the object become unknown.
         match known_way {
             Some(way) => {
                 let contents = self.writer.env.objects.entry(object).or_default();
