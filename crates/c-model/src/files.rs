@@ -32,7 +32,7 @@ pub struct InputFiles<'i, 'a> {
     folders: Vec<Folder>,
     /// For each included file, the index in `folders` of the folder that contains it; `#include_next` starts the search after that folder.
     found: HashMap<FileId, usize>,
-    /// The files with definitions that the user has added.
+    /// The files given by `--stub`, which define functions that the program lacks.
     stubs: Vec<FileId>,
 }
 

@@ -112,7 +112,8 @@ fn translated(
         if !matches!(result, Err((_, true))) || stop.now() {
             break;
         }
-        // The error of a smaller program is more telling than that a larger one is too large.
+        // An error in the smaller program tells the user more than the message that the larger one is too
+        // large.
         result = translated(depth);
     }
     let Translated { file, plain, facts, calls, warnings } = result.map_err(|(errors, _)| errors)?;

@@ -1,8 +1,8 @@
 //! The operations of a C program that have memory orders, with the weaker orders that their text could have.
 //!
-//! Operations are found in the tokens after preprocessing, because these know where each of them is written: the text of an operation in a macro is in
-//! the definition of the macro, and weakening it weakens all uses. A weaker form is only a proposal: the caller loads and verifies the changed text. A
-//! read-modify-write has no weaker form, because the model takes all of them for atomic steps that drain the buffer, as they are on x86.
+//! Operations are found in the tokens after preprocessing, because each token knows where it is written: the text of an operation in a macro is in
+//! the definition of the macro, and weakening it weakens all uses. A weaker form is only a proposal: the caller loads and verifies the changed text.
+//! A read-modify-write has no weaker form, because the model takes all of them for atomic steps that drain the buffer, as they are on x86.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use rustc_hash::FxHashSet;
 use crate::elaborate::{Form, Part, form, walk_block};
 use crate::preprocessed;
 
-/// The orders of C11 and of gcc have the same endings.
+/// The prefixes of memory orders in C11 and in gcc. The rests of the names differ only in case.
 const PREFIXES: [&str; 2] = ["memory_order_", "__ATOMIC_"];
 
 /// All operations with memory orders in files that the user wrote; `None` if the program cannot be read again.

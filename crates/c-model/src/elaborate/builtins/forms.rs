@@ -25,7 +25,8 @@ pub(crate) enum Form {
     Full(&'static str),
     /// A store-store fence.
     Stores,
-    /// A fence without effect under TSO and PSO.
+    /// A fence that has no weaker form except none at all: it has no effect under TSO and PSO, or is
+    /// described by strings (`__CPROVER_fence`).
     Weak,
 }
 
