@@ -112,8 +112,7 @@ fn translated(
         if !matches!(result, Err((_, true))) || stop.now() {
             break;
         }
-        // An error in the smaller program tells the user more than the message that the larger one is too
-        // large.
+        // An error in the smaller program tells the user more than the message that the larger one is too large.
         result = translated(depth);
     }
     let Translated { file, plain, facts, calls, warnings } = result.map_err(|(errors, _)| errors)?;

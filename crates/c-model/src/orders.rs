@@ -108,7 +108,7 @@ impl<'a> Found<'a> {
         }
         let spelling = self.spelling(name);
         let Some(form) = form(spelling) else { return };
-        // If another macro made the name or the parenthesis, their positions are not those of one text.
+        // If the name and the closing parenthesis come from different macro expansions or files, no single text can be changed.
         let call = self.tokens_of(at).filter(|call| {
             call.close.expansion == call.name.expansion && call.close.span.file == call.name.span.file
         });

@@ -14,7 +14,7 @@ pub use self::types::{
 use crate::literal::Literal;
 use crate::token::{ExpansionId, Symbol};
 
-/// The source files of a program after preprocessing, one after the other.
+/// The declarations and definitions of all source files of a program, one file after the other.
 #[derive(Debug, Default)]
 pub struct Unit {
     /// The declarations and function definitions at file scope, in order.

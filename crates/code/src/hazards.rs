@@ -18,8 +18,7 @@ use crate::statement::each_statement;
 const UNFENCED: &str = "a hazard pointer that protects an object while stores may be buffered (an implementation need not drain the buffer: put a full fence before \
      `__VERIFIER_hp_protect`)";
 
-/// Lets the model end, nondeterministically, before each protection at which a store of the program may be in
-/// the buffer.
+/// Lets the model end, nondeterministically, before each protection at which a store of the program may be in the buffer.
 pub(crate) fn end_unfenced(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) {
     let mut hazards = FxHashSet::default();
     for thread in &core.threads {
@@ -107,8 +106,8 @@ impl Forward<Symbolic> for Analysis<'_> {
 
     fn transfer(&mut self, kind: &StmtKind, facts: bool) -> Option<bool> {
         Some(match kind {
-            // Stores to hazard pointers do not count: draining them early only ends protections early, and the only effect
-            // of this that the program can see is that objects are freed earlier.
+            // Stores to hazard pointers do not count: draining them early only ends protections early, and the only effect of this that the program
+            // can see is that objects are freed earlier.
             StmtKind::Store(place, ..) => {
                 facts || !self.indivisible && !self.hazards.contains(&self.nodes.find(place.node))
             }

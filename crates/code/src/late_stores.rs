@@ -61,8 +61,8 @@ impl LateStores {
     pub fn of(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) -> Self {
         let (mut late, mut frees) = (LateStores::default(), Vec::new());
         let Core { threads, objects, .. } = core;
-        // Found by the objects, because not all allocations have statements: `main` may have executed some at translation time
-        // after it created threads.
+        // The threads that allocate are found by the objects, because not every allocation has a statement: `main` may have executed some at
+        // translation time after it created threads.
         let allocating: FxHashSet<ThreadNumber> = objects
             .iter()
             .filter(|object| is_later(object.origin))

@@ -127,8 +127,7 @@ fn symbolic(
     if wanted == Reuse::Never || !reuse::comes_back(&first.0, &first.1, stop) {
         return Ok(first);
     }
-    // `Compared` is not tried for programs that retire objects, because its tests for dangling pointers do
-    // not know when a retired object is freed.
+    // `Compared` is not tried for programs that retire objects, because its tests for dangling pointers do not know when a retired object is freed.
     match reuse::retires(&first.0, stop) {
         true => cleaned(Reuse::Allocated),
         false => cleaned(Reuse::Allocated).or_else(|_| cleaned(Reuse::Compared)),

@@ -178,8 +178,7 @@ impl Graph {
         !self.changed.contains(&global)
     }
 
-    /// The type with which a byte array that serves as memory for a structure is laid out; `None` for other
-    /// variables.
+    /// The type with which a byte array that serves as memory for a structure is laid out; `None` for other variables.
     pub(super) fn raw(&self, global: GlobalId) -> Option<&Type> {
         self.raw.get(&global)
     }

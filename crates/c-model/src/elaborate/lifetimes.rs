@@ -151,7 +151,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Emits, at the point where code starts, `End` for each lifetime that ended during the execution at translation time.
+    /// Emits, where the execution at translation time ends and code begins, `End` for each lifetime that has ended so far.
     pub(super) fn end_before(&mut self, span: Span) {
         let mut gone: Vec<ObjectId> = self.left_behind().collect();
         gone.sort();

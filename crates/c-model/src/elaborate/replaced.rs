@@ -1,7 +1,7 @@
 //! Functions without a body, and functions that the user replaces: `--havoc`, `--skip` and `--stub`.
 //!
 //! A call of a function that has no body and no model is an error. Elaboration goes on as if such a function returned any value, so that all errors
-//! of this kind are found at once. This only reaches more code than the program can execute.
+//! of this kind are found at once. So elaboration may reach code that the program cannot execute, but misses none that it can.
 
 use fencewright_c::typed::tree::{Expr, FunctionId, Type, TypeKind};
 use fencewright_code::numbers::Operand;

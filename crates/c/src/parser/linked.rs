@@ -9,8 +9,8 @@ use super::{MOST_ERRORS, Parser, Read, Scope, Tag};
 use crate::ast::{Item, RecordId};
 use crate::token::{Symbol, Token};
 
-/// Identifies a structure without a tag: the position of its keyword, and the position in the source text of the macro use
-/// that produced the keyword (the same position again if no macro did).
+/// Identifies a structure without a tag: the position of its keyword, and the position in the source text of the macro use that produced the keyword
+/// (the same position again if no macro did).
 pub(super) type Place = (Span, Span);
 
 /// The structures and unions at file scope of the source files so far.
@@ -44,15 +44,14 @@ impl Linked {
         self.tags.get(&tag).copied()
     }
 
-    /// The structure without a tag that an earlier file defines at this place. If no file has defined one there, `id`, the number of
-    /// the structure that is being defined, is recorded for the place.
+    /// The structure without a tag that an earlier file defines at this place. If no file has defined one there, `id`, the number of the structure
+    /// that is being defined, is recorded for the place.
     pub fn untagged(&mut self, place: Place, id: RecordId) -> Option<RecordId> {
         let known = *self.untagged.entry(place).or_insert(id);
         ((known.0 as usize) < self.before).then_some(known)
     }
 
-    /// Whether an earlier file has a definition of this structure and the current file has none yet, provided
-    /// that the structure is defined at all.
+    /// Whether an earlier file has a definition of this structure and the current file has none yet, provided that the structure is defined at all.
     pub fn was_defined_before(&self, id: RecordId) -> bool {
         (id.0 as usize) < self.before && !self.here.contains(&id)
     }

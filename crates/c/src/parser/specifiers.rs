@@ -253,8 +253,8 @@ impl Parser<'_> {
         Ok(TypeKind::Record(id).into())
     }
 
-    /// Parses a structure or union. Returns the one that the text means, and the one that receives the members parsed here: they
-    /// differ if an earlier source file has already defined the structure.
+    /// Parses a structure or union. Returns the one that the text means, and the one that receives the members parsed here: they differ if an earlier
+    /// source file has already defined the structure.
     fn record(&mut self) -> Read<(RecordId, RecordId)> {
         let (span, place) = (self.span(), self.place());
         let union = self.is("union");
@@ -312,7 +312,7 @@ impl Parser<'_> {
         Ok((id, id))
     }
 
-    /// The next token as the keyword of a structure without a tag.
+    /// The [`Place`] of a structure without a tag whose keyword is the next token.
     fn place(&self) -> Place {
         (self.peek().map_or(self.end, |token| token.span), self.span())
     }

@@ -42,7 +42,7 @@ pub enum Form {
 /// The author of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
-    /// The user: the main file, and included files that are neither model headers nor in folders of the system.
+    /// The user: source files, and included files that are neither model headers nor in folders of the system.
     #[default]
     User,
     /// Fencewright: the file is a model header.
@@ -100,7 +100,7 @@ pub enum MacroOption {
 
 /// Finds and reads the files that the program includes.
 pub trait Files {
-    /// Called before a source file is read. What follows is included from this file.
+    /// Called before a source file is read. All includes until the next call are those of this source file.
     fn begin(&mut self, _source: FileId) {}
     /// Resolves an `#include` in the file `from`; the error says why there is no such file.
     fn include(&mut self, name: &str, form: Form, from: FileId, at: Span) -> Result<FileId, Missing>;

@@ -29,8 +29,7 @@ struct Parts {
     found: Vec<(Vec<Step>, Expr)>,
     /// The number of elements initialised so far, if the variable is an array of unknown length.
     length: u64,
-    /// The number of values, without the first one of each range, to which the designator ranges so far
-    /// expand.
+    /// The number of values, without the first one of each range, to which the designator ranges so far expand.
     repeated: u64,
 }
 
@@ -242,8 +241,7 @@ impl Typer<'_> {
         }
     }
 
-    /// Pushes the next part of the innermost aggregate on the stack; this part is the innermost aggregate
-    /// then.
+    /// Pushes the next part of the innermost aggregate on the stack; this part is the innermost aggregate then.
     fn descend(&mut self, stack: &mut Vec<Aggregate>, span: Span) -> Typing<()> {
         let top = &stack[stack.len() - 1];
         let Some((ty, step)) = self.part(top, top.next) else {

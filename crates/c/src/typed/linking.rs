@@ -17,7 +17,7 @@ use crate::token::Symbol;
 /// Functions with a body, by name.
 pub(super) type Bodies<'a> = FxHashMap<Symbol, (FunctionId, &'a ast::Function)>;
 
-/// The names that source files share, and those that they do not.
+/// The functions and variables that source files share, and the functions that belong to a single file.
 #[derive(Default)]
 pub(super) struct Linking<'a> {
     /// The number of the source file that is analysed.

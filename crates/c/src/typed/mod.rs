@@ -95,7 +95,7 @@ struct Typer<'a> {
     body: Option<Body>,
     /// Arrays that are used before their length is declared, with that length, as found by this pass.
     late: FxHashMap<Symbol, u64>,
-    /// Such arrays as the previous pass found them; empty in the first pass.
+    /// `late` of the previous pass; empty in the first pass.
     known_late: FxHashMap<Symbol, u64>,
     depth: u32,
     errors: Vec<Error>,

@@ -72,7 +72,7 @@ fn choose(code: &mut [Stmt], reads: &[Reads], stop: &Stop<'_>) {
         if let StmtKind::Havoc(register, least, greatest) = &mut statement.kind {
             if let Reads::Remainder(divisor) = reads[register.0 as usize]
                 && *least >= 0
-                // Every remainder is the remainder of some number in the range.
+                // The range is large enough to contain a number with each remainder.
                 && *greatest - *least >= divisor - 1
             {
                 (*least, *greatest) = (0, divisor - 1);

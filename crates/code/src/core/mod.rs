@@ -21,8 +21,8 @@ pub use addresses::{HIGHEST_ADDRESS, LOWEST_ADDRESS, Points, Strangers, function
 pub use known::{known, way};
 pub use walk::each_place;
 
-/// A set of places (objects and parts of objects) of one shape, to which a pointer may point. After unification, equivalent nodes
-/// form the points-to classes.
+/// A set of places (objects and parts of objects) of one shape, to which a pointer may point. After unification, equivalent nodes form the points-to
+/// classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u32);
 
@@ -235,8 +235,7 @@ pub enum ObjectEvent {
 pub enum Freeing {
     /// At once.
     Now,
-    /// Retired: freed at some time after the last hazard pointer that protects the object is cleared
-    /// (`layout/hazards.rs` has the model).
+    /// Retired: freed at some time after the last hazard pointer that protects the object has been cleared (`layout/hazards.rs` has the model).
     Retire,
 }
 

@@ -86,7 +86,7 @@ pub(crate) struct Added<S: Stage> {
 /// The facts that an iterating analysis keeps from walk to walk.
 pub(crate) struct Cycles<F> {
     labels: FxHashMap<Label, Option<F>>,
-    /// The heads of loops, in source order.
+    /// The facts at the heads of loops, in source order.
     heads: Vec<Option<F>>,
 }
 

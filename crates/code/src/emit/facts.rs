@@ -1,5 +1,5 @@
-//! Facts for reports: the object that contains each place of each class (a class is a variable of the emitted program), the threads,
-//! and the C variables that registers represent.
+//! Facts for reports: the object that contains each place of each class (a class is a variable of the emitted program), the threads, and the C
+//! variables that registers represent.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -23,7 +23,7 @@ const OWNER: &str = "__owner";
 /// The noun for allocated memory whose type is not a structure with a name.
 const MEMORY: &str = "memory";
 
-/// A program in all its forms.
+/// A program at the stages of its translation.
 #[derive(Clone, Copy)]
 pub(crate) struct Inputs<'a> {
     pub core: &'a Core,

@@ -110,7 +110,7 @@ pub(crate) fn property(
     })
 }
 
-/// The formulas for a retired object: it is accessed while no hazard pointer points into it, or freed again.
+/// The formulas for violations at a retired object: it is accessed while no hazard pointer points into it, or freed again.
 fn retired(
     layout: &Layout,
     variables: &HashMap<usize, String>,

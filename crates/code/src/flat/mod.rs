@@ -43,7 +43,7 @@ pub enum Term {
 /// A cell of shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// The class, as an index into [`Layout::classes`](crate::layout::classes::Layout::classes).
+    /// The class, by its number in the layout: its index in `Layout::classes` (`layout/classes.rs`).
     pub class: usize,
     /// The number of the cell; `None` if the class has only one cell.
     pub index: Option<Term>,
@@ -265,8 +265,7 @@ impl Term {
         Term::Binary(op, Box::new(a), Box::new(Term::Number(y)))
     }
 
-    /// `op a`, simplified: constants are folded, and a negation is moved into a comparison, a conjunction or
-    /// a disjunction.
+    /// `op a`, simplified: constants are folded, and a negation is moved into a comparison, a conjunction or a disjunction.
     pub fn unary(op: UnaryOp, a: Term) -> Term {
         if let Some(result) = a.number().and_then(|x| op.apply(x).ok()) {
             return Term::Number(result);

@@ -261,8 +261,7 @@ impl Layout {
         Some((inner, width, base - self.classes[class].first * width))
     }
 
-    /// Whether a class holds the flags of the freed objects of another class that other threads may allocate,
-    /// or of its retired objects.
+    /// Whether a class holds the flags of the freed objects of another class that other threads may allocate, or of its retired objects.
     pub fn says_what_is_returned(&self, class: usize) -> bool {
         self.returned.values().chain(self.retired.flags.values()).any(|flags| *flags == class)
     }

@@ -1,8 +1,8 @@
 //! Hazard pointers and retired objects.
 //!
-//! An implementation frees a retired object at some time after the last hazard pointer that protects it is cleared. It finds out with a scan: after a
-//! full fence, which makes the stores before the retirement visible, it reads all hazard pointers. The scan finds a hazard pointer that was set
-//! before it, and may miss one that was set later. Freeing as early as possible has the most violations, so the model is:
+//! An implementation frees a retired object at some time after the last hazard pointer that protects it has been cleared. It finds out with a scan:
+//! after a full fence, which makes the stores before the retirement visible, it reads all hazard pointers. The scan finds a hazard pointer that was
+//! set before it, and may miss one that was set later. Freeing as early as possible has the most violations, so the model is:
 //!
 //! - Retiring sets a flag of the object by a buffered store, behind the earlier stores of the thread.
 //! - Protecting reads the pointer and the flag of its target, and stores the pointer in the hazard pointer, or null if the flag is set: all in one
@@ -134,8 +134,7 @@ impl Resolver<'_> {
         steps
     }
 
-    /// Retires an object: sets its flag, or, if no hazard pointer protects it, frees it at once by the steps
-    /// `freed`.
+    /// Retires an object: sets its flag, or, if no hazard pointer protects it, frees it at once by the steps `freed`.
     pub(super) fn retire(&mut self, class: usize, number: Term, freed: Vec<Step>) {
         let Some(&flags) = self.layout.retired.flags.get(&class) else { return self.out.extend(freed) };
         let flag = self.flag_of(flags, number.clone());
@@ -183,8 +182,7 @@ impl Resolver<'_> {
         Some(self.step(StepKind::Atomic(steps)))
     }
 
-    /// Loads the flag of the object that a pointer points into; 0 if it points into no object that may be
-    /// retired.
+    /// Loads the flag of the object that a pointer points into; 0 if it points into no object that may be retired.
     pub(super) fn is_retired(&mut self, flag: Register, pointer: &Value, target: NodeId) {
         let pointer = self.value(pointer);
         self.push(StepKind::Assign(flag, Term::Number(0)));

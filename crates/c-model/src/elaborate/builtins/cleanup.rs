@@ -78,15 +78,13 @@ impl Elaborator<'_> {
         self.called(cleanup.function, vec![Argument::Scalar(argument)], span).map(|_| ())
     }
 
-    /// Calls the pushed functions of all active function calls, the latest first, because the thread ends. Each is taken off
-    /// before it is called.
+    /// Calls the pushed functions of all active function calls, the latest first, because the thread ends. Each is taken off before it is called.
     pub(in super::super) fn clean_up(&mut self, span: Span) -> Result<()> {
         let pushed: Vec<Vec<(usize, Cleanup)>> =
             self.writer.frames.iter_mut().map(|frame| std::mem::take(&mut frame.cleanups)).collect();
         let latest_first = pushed.iter().rev().flat_map(|frame| frame.iter().rev());
         let done = latest_first.clone().try_for_each(|(_, cleanup)| self.run_cleanup(*cleanup, span));
-        // Control may pass another branch, in which the pushed functions have not been called, so they are
-        // put back.
+        // Control may pass another branch, in which the pushed functions have not been called, so they are put back.
         for (frame, cleanups) in self.writer.frames.iter_mut().zip(pushed) {
             frame.cleanups = cleanups;
         }

@@ -14,8 +14,7 @@ pub(crate) enum Form {
     Implicit(Operation),
     /// `__sync_lock_release`: a release store of 0.
     LockRelease,
-    /// By its name, with a pointer to the place as an argument. The plain operation, named here, takes the
-    /// place itself: `WRITE_ONCE(x, 1)`.
+    /// By its name, with a pointer to the place as an argument. The plain operation, named here, takes the place itself: `WRITE_ONCE(x, 1)`.
     Pointer(Operation, &'static str),
     /// By its name. The plain operation, named here, has the same arguments.
     Renamed(Operation, &'static str),
@@ -25,8 +24,7 @@ pub(crate) enum Form {
     Full(&'static str),
     /// A store-store fence.
     Stores,
-    /// A fence that has no weaker form except none at all: it has no effect under TSO and PSO, or is
-    /// described by strings (`__CPROVER_fence`).
+    /// A fence that has no weaker form except none at all: it has no effect under TSO and PSO, or is described by strings (`__CPROVER_fence`).
     Weak,
 }
 

@@ -67,8 +67,7 @@ struct Address {
     to: Type,
 }
 
-/// The sleeping threads that a wake-up may wake: those that sleep on the word at this address and whose
-/// bitset has a bit in common with `bits`.
+/// The sleeping threads that a wake-up may wake: those that sleep on the word at this address and whose bitset has a bit in common with `bits`.
 struct Wanted {
     address: Operand,
     bits: Operand,
@@ -265,7 +264,7 @@ impl Elaborator<'_> {
             if !observed {
                 return this.write_register(result, Operand::number(0), span);
             }
-            // A wait without a wake-up returns 0, as after one, or an error.
+            // A wait that no wake-up has ended returns 0, as if one had, or an error.
             let fails = this.any("fails", &int(), (0, 1), span);
             let late = this.any("late", &int(), (0, 1), span);
             let late = numbers::binary(this, Operator::And, Arithmetic::INT, late, timed);
@@ -305,7 +304,7 @@ impl Elaborator<'_> {
         Ok(self.register_value(woken))
     }
 
-    /// Wakes some threads, and lets others sleep on another word; if it compares, only if the word has the value of the last argument.
+    /// Wakes some threads, and lets others sleep on another word; with `compares`, only if the word has the value of the last argument.
     fn futex_requeue(&mut self, call: BuiltinCall, compares: bool) -> Result<Operand> {
         let span = call.span;
         let address = self.futex_address(call, 1)?;
@@ -362,7 +361,7 @@ impl Elaborator<'_> {
         Ok(numbers::choose(same, done, Operand::number(-1)))
     }
 
-    /// A number of threads that may have been woken, if it is used; the next attempt counts them.
+    /// Any number, as the number of woken threads, if the program uses it; the next attempt counts these threads.
     fn number_of_threads(&mut self, call: BuiltinCall) -> Operand {
         match call.used {
             true => self.any("woken", &int(), (0, Arithmetic::INT.greatest()), call.span),
@@ -376,8 +375,7 @@ impl Elaborator<'_> {
         self.premises.futexes.sleepers.iter().copied().filter(|thread| *thread != own).collect()
     }
 
-    /// For each other thread that may sleep, whether it is chosen to be woken: a nondeterministic truth
-    /// value, or 1 if all of them may be woken.
+    /// For each other thread that may sleep, whether it is chosen to be woken: a nondeterministic truth value, or 1 if all of them may be woken.
     fn chosen(&mut self, most: &Operand, span: Span) -> Vec<Operand> {
         let others = self.other_sleepers();
         let all = most.range.0 >= others.len() as i128;
@@ -417,8 +415,8 @@ impl Elaborator<'_> {
         Ok(sleepers)
     }
 
-    /// Which of the matching threads are selected: as many as possible, but at most `most`, and those in `chosen` before the others. Also
-    /// their number.
+    /// Which of the matching threads are selected: as many as possible, but at most `most`, and those in `chosen` before the others. Also their
+    /// number.
     fn selected(
         &mut self,
         matching: &[Operand],

@@ -254,8 +254,8 @@ impl Elaborator<'_> {
             let help = "allocate it with `__VERIFIER_hp_alloc`";
             return self.error(span, "this hazard pointer is no object in memory", help);
         };
-        // Any statement ends the execution of `main` at translation time, even an empty group. It has to end,
-        // because other threads read the hazard pointer.
+        // Any statement ends the execution of `main` at translation time, even an empty group. It has to end, because other threads read the hazard
+        // pointer.
         self.emit(StmtKind::Steps(Vec::new()), span);
         if let Spot::Memory(place) = &hazard.spot {
             self.publish(&Value::Address(Box::new(place.clone())));

@@ -243,7 +243,7 @@ impl Elaborator<'_> {
                 let free = self.try_acquire(kind, world, &lock, span)?;
                 return Ok(answer(world, free));
             }
-            // The lock is taken when it is free, and the timeout passes only while it is not. Other threads cannot see how long this one has waited.
+            // A timed lock succeeds if the lock is free at this step, and times out otherwise: other threads cannot see how long this one has waited.
             Operation::TimedLock(kind, world) => {
                 let free = self.try_acquire(kind, world, &lock, span)?;
                 let late = match world {

@@ -62,8 +62,7 @@ pub(in super::super) struct Users {
 }
 
 impl Users {
-    /// Whether there are both sections and grace periods. Either has no effect without the other one, except that a grace period is a
-    /// fence.
+    /// Whether there are both sections and grace periods. Either has no effect without the other one, except that a grace period is a fence.
     fn meet(&self) -> bool {
         !self.readers.is_empty() && !self.updaters.is_empty()
     }
@@ -78,7 +77,7 @@ impl Users {
     }
 }
 
-/// What one attempt knows about RCU.
+/// The users of RCU that one attempt has found, and the objects that it has created for RCU.
 #[derive(Debug, Default)]
 pub(in super::super) struct Rcu {
     /// The threads found so far.
@@ -283,7 +282,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Fails where the model of grace periods says nothing.
+    /// An error for programs and properties that the model of grace periods does not cover.
     fn allow_grace_period(&self, span: Span) -> Result<()> {
         if self.options.accesses_only {
             let help = "check the assertions of the program under each model instead";

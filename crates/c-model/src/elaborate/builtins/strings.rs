@@ -105,8 +105,7 @@ impl Elaborator<'_> {
                         Ok(())
                     }
                 };
-                // The size 0 is a case of its own, because no allocation has it, and `sized` tries only the
-                // sizes that allocations may have.
+                // The size 0 is a case of its own, because no allocation has it, and `sized` tries only the sizes that allocations may have.
                 let nothing = numbers::binary(self, Operator::Equal, SIZE, bytes.clone(), Operand::number(0));
                 let some = |this: &mut Self| this.sized(bytes, sizing, &whole);
                 self.branch(nothing, span, |this| work(this, 0), some)?;

@@ -87,7 +87,7 @@ pub(super) fn named(name: &str) -> Option<Operation> {
         "sem_init" => Operation::InitSemaphore,
         "sem_wait" => Operation::Down,
         "sem_trywait" => Operation::TryDown(AGAIN),
-        // As for timed locks, the timeout passes only while the semaphore is not positive.
+        // As for timed locks, the call times out if the semaphore is not positive at this step.
         "sem_timedwait" | "sem_clockwait" => Operation::TryDown(TIMED_OUT),
         "sem_post" => Operation::Up,
         "sem_getvalue" => Operation::Count,

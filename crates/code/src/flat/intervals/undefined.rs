@@ -12,7 +12,7 @@ use crate::statement::Register;
 struct When<'a> {
     outer: Option<&'a When<'a>>,
     guard: &'a Term,
-    /// Whether the guard has to hold, or not to hold.
+    /// Whether the guard has to be true; otherwise it has to be false.
     holds: bool,
 }
 
