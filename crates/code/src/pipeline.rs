@@ -72,8 +72,8 @@ pub struct Translated {
 ///   points_to            classes of places ([`Nodes`])                           points_to, layout/containers
 ///   lifetimes, views     ends of local variables, conversions                    lifetimes, views
 ///   simplify             constants, variables of one thread                      simplify
-///   hazards              ends of the model where a buffer delays a protection     hazards
-///   late stores          stores that PSO may delay beyond the end of an object    late_stores
+///   hazards              ends of the model at unfenced hazard pointers           hazards
+///   late stores          stores that outlive their objects ([`LateStores`])      late_stores
 ///   layout               numbers for places ([`Layout`])                         layout/classes
 ///   resolve              pointers become numbers, accesses are checked           layout/resolve
 /// flat code ([`Program`])

@@ -1,9 +1,9 @@
 //! Points-to classes and the numbers of their places.
 //!
 //! The places of a class are numbered, from 1 or more if there are pointers to them, because null is 0. Each place of a structure or array
-//! contributes one block of numbers to the class of each of its parts: if the structure has the number `number`, its member has the number `width *
-//! number + base` in the class of that member, for constants `width` and `base`; for an element of an array, the index is added. After an array, or
-//! after every object if pointers are moved, one number stands for no place: a pointer one past the end.
+//! contributes one block of numbers to the class of each of its parts: if the structure has the number `number`, its member has the number
+//! `width * number + base` in the class of that member, for constants `width` and `base`; for an element of an array, the index is added. After an
+//! array, or after every object if pointers are moved, one number stands for no place: a pointer one past the end.
 
 mod numbering;
 mod runs;

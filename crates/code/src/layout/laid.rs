@@ -19,6 +19,7 @@ pub(crate) const FEWER: [u64; 4] = [256, 64, 16, 4];
 pub(crate) type Laid = HashMap<NodeId, u64>;
 
 /// For each array with more than `most` elements, the number of elements to lay out: `most`, or more if the program uses a greater constant index.
+/// Arrays of which this includes all elements are left out.
 pub(crate) fn fewer(core: &Core, nodes: &Nodes, lengths: &Lengths, most: u64, stop: &Stop<'_>) -> Laid {
     let mut constants = Constants { core, nodes, most: HashMap::new() };
     for (number, object) in (0..).zip(&core.objects) {
