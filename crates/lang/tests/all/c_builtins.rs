@@ -356,7 +356,7 @@ fn indivisible_sections() {
     check_two("int x, y;", swap, "int b = y, a = x; assert(b == 0 || a == 1);", "", ALL);
     refused("__VERIFIER_atomic_begin(); __VERIFIER_atomic_begin();", "already");
     refused("__VERIFIER_atomic_end();", "is not, or may not be");
-    // The names of ESBMC, with a loop, a branch and an assertion inside.
+    // Atomic sections with the functions of ESBMC, with a loop, a branch and an assertion inside.
     let work = "for (int i = 0; i < 2; i++) { if (n % 2 == 0) n++; else n += 3; } assert(n % 4 == 0);";
     let section = format!("__ESBMC_atomic_begin(); {work} __ESBMC_atomic_end(); __ESBMC_yield();");
     check_two("int n;", &section, &section, "assert(n == 8);", ALL);

@@ -59,7 +59,7 @@ fn destroyed_mutexes() {
         &with_thread("mtx_t m;", "", "mtx_init(&m, mtx_plain); mtx_destroy(&m); mtx_lock(&m);"),
         MUTEX_GONE,
     );
-    // Correct programs.
+    // These programs are correct.
     let works = "pthread_mutex_lock(&m); pthread_mutex_unlock(&m);";
     right(&alone(&format!("{works} {destroy} pthread_mutex_init(&m, 0); {works} {destroy}")));
     right(&beside(MUTEX, works, &format!("{works} pthread_join(t, 0); {destroy}")));
@@ -122,7 +122,7 @@ fn mutexes_of_other_threads() {
     wrong(&alone("pthread_mutex_unlock(&m);"), NOT_HELD);
     wrong(&beside(MUTEX, "pthread_mutex_unlock(&m);", "pthread_mutex_lock(&m);"), NOT_HELD);
     wrong(&with_thread("mtx_t m;", "", "mtx_init(&m, mtx_plain); mtx_unlock(&m);"), NOT_HELD);
-    // The thread deadlocks with itself.
+    // The thread waits for itself forever, so it does not reach the assertion.
     right(&alone("pthread_mutex_lock(&m); pthread_mutex_lock(&m); assert(0);"));
 }
 
@@ -334,7 +334,7 @@ fn threads_are_released_once() {
     right(&beside("", "", join));
     right(&beside("", "", detach));
     right(&beside("", "pthread_detach(pthread_self());", ""));
-    // Two threads wait for a third one.
+    // A thread that another thread joins must not be joined by `main` as well.
     let two = "pthread_t t; int go;
          void *thread(void *argument) { go = 1; return 0; }
          void *waits(void *argument) { pthread_join(t, 0); return 0; }
