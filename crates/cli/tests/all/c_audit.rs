@@ -42,8 +42,8 @@ fn audit(files: &Files, model: &str) -> (Outcome, Vec<Value>) {
     (outcome, lines)
 }
 
-/// The operations of an audit in short: kind, line, and the weakest form that is enough; `!` if it needs an order, `alone` if it is not in the set of those
-/// that can be weakened together.
+/// The operations of an audit in short: kind, line, and the weakest form that is enough; `!` if it needs an order, `alone` if it is not in the set of
+/// those that can be weakened together.
 fn short(lines: &[Value]) -> Vec<String> {
     let word = |value: &Value| value.as_str().unwrap_or("-").replace("memory_order_", "");
     lines

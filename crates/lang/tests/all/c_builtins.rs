@@ -251,7 +251,7 @@ fn atomic_operations_compute_the_documented_result() {
     ];
     for body in facts {
         alone("", body, ALL);
-        // The same under a nondeterministic condition, so that the body is not executed during translation.
+        // The same body under a nondeterministic condition, so that it is not executed during translation.
         alone("", &format!("if (__VERIFIER_nondet_bool()) {{ {body} }}"), ALL);
     }
 }

@@ -27,7 +27,7 @@ fn nested(text: &str, recursion: Option<u32>, expected: &str) {
     assert_eq!(verdicts(text, &options, "assertions"), expected, "{text}");
 }
 
-/// Checks that some execution leaves the model, for this reason.
+/// Checks that some execution leaves the modelled part of C, for this reason.
 #[track_caller]
 fn ends(text: &str, recursion: Option<u32>, reason: &str) {
     let mut options = Options::default();
@@ -85,7 +85,7 @@ fn a_pointer_calls_only_what_it_points_to() {
         struct p y(int a) { return (struct p){ 1, a }; } _Atomic of now = x;";
     assertions(&two(pair, "struct p r = now(3); assert(r.a + r.b == 4);", "now = y;", ""), "sss");
     assertions(&two(pair, "struct p r = now(3); assert(r.a == 3);", "now = y;", ""), "uuu");
-    // The result of a thread, an integer that is converted back, and a tagged pointer.
+    // A pointer to a function that is stored as an integer and converted back.
     let odd = "int one(void) { return 1; } int two_(void) { return 2; } uintptr_t _Atomic bits;";
     let run = |holds: &str| {
         two(

@@ -119,7 +119,7 @@ fn frees(work: &str, wait: &str, end: &str) -> String {
     )
 }
 
-/// The same with an object on the stack.
+/// A program in which a function of `main` creates the thread, waits, and returns, which ends the lifetime of its local object.
 fn returns(work: &str, wait: &str) -> String {
     let (start, other) = (START, other(work));
     format!(

@@ -93,7 +93,7 @@ fn static_names_types_and_macros_are_not() {
         "static int f(void) { return 2; } int g(void) { return f(); }",
         &[],
     );
-    // Each file has its own variables of a header.
+    // Each file has its own instance of a static variable in a header.
     holds(
         "#include \"h.h\"\nint other(void); int main(void) { assert(count() == 1 && count() == 2 && other() == 1); return 0; }",
         "#include \"h.h\"\nint other(void) { return count(); }",

@@ -98,7 +98,7 @@ fn main_is_concurrent_until_all_threads_have_ended() {
             i++;
         } while (i < 2 && __VERIFIER_nondet_bool());";
     assertions(&beside(globals, fenced, rounds), "suu");
-    // A thread starts another one and ends.
+    // The joined thread has created another one, which still runs.
     let text = |creates: &str| {
         format!(
             "pthread_t u; pthread_once_t once = PTHREAD_ONCE_INIT; pthread_mutex_t m; int x, y, a, b;
@@ -268,7 +268,7 @@ fn barriers() {
         let text = two(wait, &format!("int r = 0; {wait} {main}pthread_barrier_destroy(&b);"));
         assert_eq!(verdicts(&text, &Options::default(), "deadlock"), "sss");
     }
-    // A local variable has no value before it is initialised.
+    // A barrier in a local variable, which has no value before it is initialised.
     right(&with_thread(
         "",
         "",
@@ -436,7 +436,7 @@ fn invalid_pointers_to_condition_variables() {
         memory(&beside(globals, "i = 1;", &body("&many[i]")), "sss");
         memory(&with_thread(globals, "", &format!("p = &c; {}", body("p"))), "sss");
     }
-    // A local variable whose lifetime has ended.
+    // A condition variable in a local variable whose lifetime has ended.
     let gone =
         "pthread_cond_t *kept; void leaves(void) { pthread_cond_t c; pthread_cond_init(&c, 0); kept = &c; }";
     memory(&with_thread(gone, "", "leaves(); pthread_cond_signal(kept);"), "uuu");
