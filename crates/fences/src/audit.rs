@@ -19,8 +19,8 @@ pub enum Need {
     Needed(Box<Because>),
     /// With the weakest form, no execution satisfies this property (`finally exists`).
     NeededFor(Box<Property>),
-    /// The goal is met with the weakest form. All operations with `together` can be weakened together. After that, each of the others is needed, or it
-    /// could not be verified that it is not.
+    /// The goal is met with the weakest form. All operations with `together` can be weakened together. After that, each of the others is needed, or
+    /// it could not be verified that it is not.
     Superfluous {
         /// Whether it is among those that can be weakened together.
         together: bool,

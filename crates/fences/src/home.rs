@@ -1,7 +1,7 @@
 //! Where a fence belongs: the function around a place, its callers, and which of several equally cheap places is preferred.
 //!
-//! A fence in a library function mends all callers of the function, also those that the program does not have yet. So of equally cheap places those in
-//! library functions come first. A function is a library function if it is called, and
+//! A fence in a library function mends all callers of the function, also those that the program does not have yet. So of equally cheap places those
+//! in library functions come first. A function is a library function if it is called, and
 //! - its definition shows it: it is `inline`, or lies in another file than `main`; or
 //! - the program shows it: several threads call it, or it is called at several places.
 //!

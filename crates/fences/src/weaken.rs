@@ -1,7 +1,7 @@
 //! Operations that an audit weakens, what they may become, and the program with some of them weakened.
 //!
-//! In a language with memory orders an operation is weakened in the text, and the program is read again: the verdict is then about the very text that a
-//! user would write. In other languages a fence is replaced in the program.
+//! In a language with memory orders an operation is weakened in the text, and the program is read again: the verdict is then about the very text that
+//! a user would write. In other languages a fence is replaced in the program.
 
 use std::collections::BTreeMap;
 
@@ -137,8 +137,8 @@ impl Subject<'_> {
     }
 }
 
-/// The fingerprint of a program as the model sees it: under TSO without store-store fences, which have no effect there. Where properties mention labels
-/// these fences stay, because a thread at a fence is at no label.
+/// The fingerprint of a program as the model sees it: under TSO without store-store fences, which have no effect there. Where properties mention
+/// labels these fences stay, because a thread at a fence is at no label.
 fn identity(program: &Program, model: MemoryModel) -> String {
     let mut labels = false;
     for formula in program.properties.iter().filter_map(Property::formula) {
