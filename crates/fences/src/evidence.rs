@@ -9,8 +9,8 @@ use crate::hitting::{Clause, Item, contradiction};
 use crate::synthesis::{Because, Learnt, Search, Synthesis, Tried, Unfixable, Verdict};
 
 impl Search<'_> {
-    /// An execution of the marked program, prepared for display: without the empty steps at unused places. With `sc`, it is shown as an SC execution,
-    /// in which every store reaches memory immediately, if this execution has the same violation.
+    /// An execution of the marked program (see [`Fenced`]), prepared for display: without the empty steps at unused places. With `sc`, it is shown as
+    /// an SC execution, in which every store reaches memory immediately, if this execution has the same violation.
     fn shown(&self, set: &[Item], trace: &Trace, broken: &Broken, sc: bool) -> Option<Because> {
         let fenced = Fenced::new(self.placed, &self.catalogue.chosen(set));
         let plain = fenced.plain(trace);

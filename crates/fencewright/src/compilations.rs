@@ -50,7 +50,7 @@ impl Entry {
 /// The source file that an entry should be about.
 struct Wanted {
     plain: PathBuf,
-    /// Without symbolic links.
+    /// The path with symbolic links resolved; `None` if the file cannot be found.
     real: Option<PathBuf>,
 }
 
@@ -73,7 +73,7 @@ impl Wanted {
     }
 }
 
-/// A path without `.` and, where a folder stands before it, `..`.
+/// The path without `.`, and without each `..` together with the folder before it. Symbolic links are not followed.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -112,7 +112,7 @@ fn words(command: &str) -> Vec<String> {
     words
 }
 
-/// The options of a compiler that change the text of a program. The others are ignored.
+/// The options of a compiler that change the text of a program or where its headers are found. All others are ignored.
 fn options(arguments: &[String], directory: &Path) -> Compilation {
     let mut found = Compilation::default();
     let path = |value: &str| plain(&directory.join(value)).to_string_lossy().into_owned();
@@ -134,7 +134,7 @@ fn options(arguments: &[String], directory: &Path) -> Compilation {
             _ => found.system_folders.push(path(value)),
         }
     }
-    // A compiler searches for these in its working directory first.
+    // A compiler searches for the files of `-include` in its working directory first.
     for file in &mut found.includes {
         let beside = path(file);
         if Path::new(&beside).is_file() {
@@ -152,7 +152,8 @@ fn gives_another_meaning(argument: &str) -> bool {
     WORDS.contains(&argument) || STARTS.iter().any(|start| argument.starts_with(start))
 }
 
-/// The options with a value that matter here: the name, and what stands in the same word.
+/// If an argument is an option that [`options`] uses: the name of the option, and its value as far as it is in the same argument. The value is the
+/// next argument if that part is empty.
 fn named(argument: &str) -> Option<(&'static str, &str)> {
     const LONG: [&str; 4] = ["-isystem", "-idirafter", "-iquote", "-include"];
     const SHORT: [&str; 3] = ["-D", "-U", "-I"];
@@ -160,7 +161,7 @@ fn named(argument: &str) -> Option<(&'static str, &str)> {
         return Some(("--sysroot", rest.strip_prefix('=').unwrap_or_default()));
     }
     let found = LONG.iter().chain(&SHORT).find_map(|name| Some((*name, argument.strip_prefix(name)?)));
-    // A precompiled header of clang repeats what a header says.
+    // `-include-pch` of clang names a precompiled header, which is not a text; it is ignored.
     found.filter(|found| *found != ("-include", "-pch"))
 }
 

@@ -74,7 +74,7 @@ fn conclusion(audited: &Audited, model: &str, style: Style) -> String {
     format!("{}{alone}{same}{confirmed}{because}", style.bad(&weaker))
 }
 
-/// What holds for the operations as a whole.
+/// Remarks on all operations together: which cannot be weakened, how many can be weakened at the same time, and the limits of an audit.
 fn remarks(source: Source<'_>, model: &str, audited: &[Audited]) -> String {
     let mut text = String::new();
     let fixed = audited.iter().filter(|audited| matches!(audited.need, Need::Fixed));
@@ -115,7 +115,7 @@ struct Audit<'a> {
     together: Option<bool>,
     /// The weakest form that is enough; `none` if the operation can be removed.
     weaker: Option<&'a str>,
-    /// Whether that form is the same under the memory model.
+    /// Whether the memory model does not distinguish that form from the one in the text.
     same: Option<bool>,
     /// Whether the proof about that form was checked.
     checked: Option<bool>,

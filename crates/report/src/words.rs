@@ -14,7 +14,7 @@ use fencewright_program::{
 
 /// Maximum length of an excerpt of the source, in characters.
 const LONGEST_EXCERPT: usize = 60;
-/// A precedence higher than that of every binary operator.
+/// The precedence of the binary operators that bind most tightly, except for those written like functions.
 const TIGHTEST: u8 = 9;
 /// Maximum length of the text of an action, in characters.
 const LONGEST_ACTION: usize = 2_000;

@@ -251,7 +251,7 @@ fn atomic_operations_compute_the_documented_result() {
     ];
     for body in facts {
         alone("", body, ALL);
-        // The same under a nondeterministic condition, so that the body is not executed during translation.
+        // The same body under a nondeterministic condition, so that it is not executed during translation.
         alone("", &format!("if (__VERIFIER_nondet_bool()) {{ {body} }}"), ALL);
     }
 }
@@ -356,7 +356,7 @@ fn indivisible_sections() {
     check_two("int x, y;", swap, "int b = y, a = x; assert(b == 0 || a == 1);", "", ALL);
     refused("__VERIFIER_atomic_begin(); __VERIFIER_atomic_begin();", "already");
     refused("__VERIFIER_atomic_end();", "is not, or may not be");
-    // The names of ESBMC, with a loop, a branch and an assertion inside.
+    // Atomic sections with the functions of ESBMC, with a loop, a branch and an assertion inside.
     let work = "for (int i = 0; i < 2; i++) { if (n % 2 == 0) n++; else n += 3; } assert(n % 4 == 0);";
     let section = format!("__ESBMC_atomic_begin(); {work} __ESBMC_atomic_end(); __ESBMC_yield();");
     check_two("int n;", &section, &section, "assert(n == 8);", ALL);

@@ -56,7 +56,7 @@ fn a_wake_up_is_lost_only_if_the_word_is_not_changed() {
     deadlock(&two("atomic_int go;", "wait(&go, 1);", "", ""), "sss");
     let other = "atomic_store(&go, 1); wake(&word, 1);";
     deadlock(&two("atomic_int go, word;", wait, other, ""), "uuu");
-    // Words that are chosen at run time.
+    // Futex words that are chosen at run time.
     let chosen =
         "atomic_int *word = &go[__VERIFIER_nondet_bool()]; while (!atomic_load(word)) wait(word, 0);";
     let wakes = |index: u32| format!("atomic_store(&go[{index}], 1); wake(&go[{index}], 1);");

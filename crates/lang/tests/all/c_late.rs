@@ -119,7 +119,7 @@ fn frees(work: &str, wait: &str, end: &str) -> String {
     )
 }
 
-/// The same with an object on the stack.
+/// A program in which a function of `main` creates the thread, waits, and returns, which ends the lifetime of its local object.
 fn returns(work: &str, wait: &str) -> String {
     let (start, other) = (START, other(work));
     format!(
@@ -207,7 +207,7 @@ fn late_stores_to_parts() {
     check(&text("", "relaxed"), false);
 }
 
-/// In an atomic section no store reaches memory, but after it.
+/// Buffered stores do not reach memory during an atomic section, but they may afterwards, also in memory that the section freed.
 #[test]
 fn freed_in_an_atomic_section() {
     let start = "void __VERIFIER_atomic_begin(void); void __VERIFIER_atomic_end(void);\n";
