@@ -86,8 +86,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds the sites inside a statement. Two parts are not sites: the first statement of a `for`, which is inside the parentheses, and the body of a
-    /// `switch`, because code before the first case is unreachable.
+    /// Adds the sites inside a statement that is not itself labelled. Not sites: the first statement of a `for`, which is inside the parentheses; the
+    /// body of a `switch`, because code before the first case is unreachable; and, if that body has no braces, the statement after its label.
     fn inside(&mut self, statement: &Statement) {
         parts::of_statement(statement, &mut |part| match part {
             Part::Full(e) | Part::Condition(e) | Part::Operand(e) => self.expression(e),

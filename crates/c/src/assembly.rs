@@ -260,7 +260,8 @@ fn storage(letters: &str, output: bool) -> ConstraintKind {
     match (general || fixed.is_some(), memory, range) {
         (true, _, range) => Register(fixed.filter(|_| !general), range),
         (false, true, None) => Memory,
-        // A compiler may place a constant in memory, but no other thread accesses that memory, so a register is equivalent.
+        // An input that is in memory or a constant. A constant is an immediate, or in memory that no other thread accesses, so a register is
+        // equivalent. Any other value is read into a register before the statement.
         (false, true, Some(_)) => Register(None, range),
         (false, false, Some(range)) => Immediate(range),
         (false, false, None) => Unknown("it names no storage".into()),

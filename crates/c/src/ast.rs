@@ -69,7 +69,7 @@ pub struct Name {
 /// A declaration of one or several names.
 #[derive(Debug)]
 pub struct Declaration {
-    /// The storage class, without `typedef`.
+    /// The storage class; `typedef` is none here, because declarations of types are kept elsewhere.
     pub storage: Storage,
     /// The names that the declaration declares, other than type names.
     pub declarators: Vec<Declarator>,

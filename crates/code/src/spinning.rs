@@ -37,7 +37,8 @@ use ways::Departures;
 /// Maximum number of locations of a loop that are tried as its head.
 const MOST_HEADS: usize = 8;
 
-/// Adds waiting locations to all threads; or returns an error for each loop that could not be decided.
+/// Adds waiting locations to every thread that needs them. If some loops could not be decided, returns an error for each of them, and the program
+/// must not be used.
 ///
 /// `exits` are the locations where threads stay after the end of the process.
 pub fn add_waiting_places(

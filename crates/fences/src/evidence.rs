@@ -57,10 +57,12 @@ impl Search<'_> {
     pub(crate) fn unfixable(&mut self) -> Synthesis {
         let clauses = self.clauses();
         let core = contradiction(self.catalogue.all.len(), &clauses, &|| self.is_over());
-        let inevitable = |&n: &usize| clauses[n] == Clause::default();
-        let inevitable = core.iter().any(inevitable);
-        // Looks for a violation of the program without any fence, preferably one from the unsatisfiable core of the clauses.
-        let seen = core.iter().copied().chain(0..self.learnt.len()).map(|n| &self.learnt[n]);
+        let is_inevitable = |n: &usize| clauses[*n] == Clause::default();
+        let inevitable = core.iter().any(is_inevitable);
+        // Looks for a violation of the program without any fence: one that no candidate prevents, if that is the reason; otherwise any, preferably one
+        // from the unsatisfiable core of the clauses.
+        let seen = core.iter().copied().chain(0..self.learnt.len());
+        let seen = seen.filter(|n| !inevitable || is_inevitable(n)).map(|n| &self.learnt[n]);
         let mut as_written = seen.filter(|learnt| learnt.clause.unless.is_empty());
         let because = as_written.find_map(|Learnt { broken, violation, .. }| {
             self.shown(&[], violation.as_ref()?, broken, inevitable)

@@ -15,7 +15,7 @@ use crate::words::Source;
 /// Why a read-modify-write is not weakened.
 const FIXED: &str = "a read-modify-write is an atomic step that drains the buffer, with every order";
 
-/// What an audit does not say.
+/// The note below an audit: conclusions that must not be drawn from it.
 const CAUTION: &str = "this is about this memory model alone. Processors such as ARM, POWER and RISC-V reorder what x86 keeps in order, and there an order may be needed \
     that is not needed here; and a compiler may move relaxed and plain accesses, which the model leaves in program order. So an order that is not needed here is no advice to remove it from \
     portable code";

@@ -330,7 +330,8 @@ mod tests {
     #[test]
     fn operands_of_unary_operators_are_parenthesised() {
         use fencewright_program::{BinaryOp, UnaryOp};
-        let binary = |op, left, right| Expr::Binary(op, Box::new(Expr::Leaf(left)), Box::new(Expr::Leaf(right)));
+        let binary =
+            |op, left, right| Expr::Binary(op, Box::new(Expr::Leaf(left)), Box::new(Expr::Leaf(right)));
         let negated = |operand| Expr::Unary(UnaryOp::Not, Box::new(operand));
         let text = |e: &Expr<&str>| expression_of_texts(e, |leaf| (*leaf).to_owned());
         assert_eq!(text(&negated(binary(BinaryOp::Mul, "a", "b"))), "!(a * b)");

@@ -50,7 +50,7 @@ pub enum Section {
     Outside,
     /// On all paths to this point, the thread is in an atomic section, or in this number of nested ones.
     Inside(u8),
-    /// The thread is in an atomic section on some paths to this point, but not on all.
+    /// The paths to this point differ: the thread is in an atomic section on some of them only, or in different numbers of nested ones.
     Unclear,
 }
 

@@ -61,7 +61,7 @@ const MOST_STEPS: usize = 100_000;
 const DEEPEST: usize = 1_500;
 /// Maximum number of attempts; each attempt starts with the premises that the previous attempt derived about the whole program.
 const MOST_ATTEMPTS: usize = 40;
-/// Number of attempts after which calls through pointers are assumed to go to any function of their type.
+/// Number of attempts after which calls through pointers are assumed to go to any function of their type whose address is taken.
 const MOST_ATTEMPTS_FOR_TARGETS: usize = 25;
 /// Maximum number of threads.
 const MOST_THREADS: usize = 64;

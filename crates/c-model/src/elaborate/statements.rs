@@ -166,8 +166,9 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Emits a branch whose two blocks have been elaborated, and joins the facts at their ends. The current facts are those at the end of the second
-    /// block.
+    /// Emits a branch whose two blocks have been elaborated, and joins the facts at those of their ends that control reaches. `then` is the first
+    /// block, `after` has the facts at its end, and `comes` says whether control reaches that end; the current facts are those at the end of the
+    /// second block.
     fn meet(
         &mut self,
         condition: Value,

@@ -264,7 +264,7 @@ impl Typer<'_> {
         self.size(&ty, span).map(drop)
     }
 
-    /// A declaration in a function. The statements that initialise its variables are appended to `statements`.
+    /// A declaration in a function. The statements that declare and initialise its automatic variables are appended to `statements`.
     pub(super) fn local_declaration(
         &mut self,
         declaration: &ast::Declaration,

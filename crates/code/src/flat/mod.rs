@@ -121,7 +121,7 @@ pub type Step = Stmt<Flat>;
 /// The effect of a statement of flat code.
 pub type StepKind = StmtKind<Flat>;
 
-/// The violation of `memory` that a failed check reports.
+/// The violation of the property `memory` that a failed check reports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
     /// The kind of mistake.

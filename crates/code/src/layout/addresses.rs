@@ -94,7 +94,7 @@ enum Points {
     Class(usize),
 }
 
-/// The property of addresses that is unknown where the model ends.
+/// What is unknown where the model ends. All but [`Unknown::Cut`] are properties of addresses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unknown {
     /// Which of two addresses comes first, or whether an object starts where another one ends.

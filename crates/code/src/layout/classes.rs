@@ -88,7 +88,8 @@ pub struct Class {
     pub pieces: Vec<Piece>,
     /// Numbers, other than addresses of objects, that are stored or compared where pointers to its places are expected.
     pub strangers: Strangers,
-    /// For flexible array members: the length in each object that has elements. Each object has numbers for the greatest of these lengths.
+    /// For the class of a flexible array member: its real length in each object that ends with it; in other objects it has no elements. Every object
+    /// gets as many numbers as the greatest of these lengths needs.
     pub(crate) lengths: Option<BTreeMap<ObjectId, u64>>,
     /// For arrays of which only the first elements are laid out: the number of these elements.
     pub(crate) laid: Option<u64>,

@@ -1,4 +1,5 @@
-//! Large arrays of which only the first elements are laid out: accesses to the others end the model.
+//! Large arrays of which only the first elements are laid out. The model ends at an access to another element: the answer for such an execution is
+//! unknown.
 
 use std::collections::HashMap;
 

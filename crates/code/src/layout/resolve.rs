@@ -241,8 +241,8 @@ impl<'a> Resolver<'a> {
         self.push(kind);
     }
 
-    /// An atomic block. The use-after-free checks are emitted before the block, because the property is evaluated between steps. So the block itself
-    /// must not compute the numbers of the places that it accesses.
+    /// An atomic block. The property checks for use after free in the state before a step, so the announcements of accesses are emitted before the
+    /// block. So the number of a place in memory that may be freed must not depend on registers that the block itself assigns.
     fn atomic(&mut self, block: &[Stmt]) {
         let span = self.span;
         let mut assigned = HashSet::new();
