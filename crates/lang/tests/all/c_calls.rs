@@ -414,4 +414,10 @@ fn a_warning_where_the_order_of_arguments_matters() {
     let loaded = fencewright_lang::load("test.c", alone.as_bytes(), None, &[]).expect("it is a program");
     let is_about_order = |text: &str| text.contains("the order in which arguments");
     assert!(loaded.warnings.iter().any(|warning| is_about_order(&warning.message)), "{:?}", loaded.warnings);
+    let added = |value: &str| {
+        let text = format!("{HEADERS} {next} int main(void) {{ n += {value}; assert(n == 1); return 0; }}");
+        let loaded = fencewright_lang::load("test.c", text.as_bytes(), None, &[]).expect("it is a program");
+        loaded.warnings.iter().any(|warning| warning.message.contains("the left side is read first"))
+    };
+    assert!(added("next()") && !added("1"));
 }
