@@ -23,7 +23,8 @@ pub fn compilation(place: &Path, source: &Path) -> Result<Compilation, String> {
     let entry = found.ok_or_else(|| said(format!("there is no entry for {}", source.display())))?;
     let arguments =
         entry.arguments.ok_or_else(|| said("an entry has neither `arguments` nor `command`".into()))?;
-    if let Some(argument) = arguments.iter().find(|argument| gives_another_meaning(argument)) {
+    let arguments = preprocessed(arguments);
+    if let Some(argument) = another_meaning(&arguments) {
         return Err(said(format!("the option `{argument}` gives a program a meaning that is not modelled")));
     }
     Ok(options(&arguments, &entry.directory))
@@ -144,12 +145,46 @@ fn options(arguments: &[String], directory: &Path) -> Compilation {
     found
 }
 
-/// Whether an option changes types or the text of a program in a way that is not modelled.
-fn gives_another_meaning(argument: &str) -> bool {
-    const WORDS: [&str; 6] =
-        ["-funsigned-char", "-fno-signed-char", "-fshort-enums", "-m16", "-m32", "-mx32"];
-    const STARTS: [&str; 3] = ["-fpack-struct", "-imacros", "@"];
-    WORDS.contains(&argument) || STARTS.iter().any(|start| argument.starts_with(start))
+/// The arguments, with those that `-Wp,` passes to the preprocessor as words of their own.
+fn preprocessed(arguments: Vec<String>) -> Vec<String> {
+    let mut found = Vec::with_capacity(arguments.len());
+    for argument in arguments {
+        match argument.strip_prefix("-Wp,") {
+            Some(passed) => found.extend(passed.split(',').map(str::to_owned)),
+            None => found.push(argument),
+        }
+    }
+    found
+}
+
+/// The first option that changes types or the text of a program in a way that is not modelled.
+fn another_meaning(arguments: &[String]) -> Option<&str> {
+    const WORDS: [&str; 8] = [
+        "-funsigned-char",
+        "-fno-signed-char",
+        "-fshort-enums",
+        "-fshort-wchar",
+        "-fopenmp",
+        "-m16",
+        "-m32",
+        "-mx32",
+    ];
+    const STARTS: [&str; 6] =
+        ["-fpack-struct", "-imacros", "--define-macro", "--undefine-macro", "--include", "@"];
+    let mut before = "";
+    arguments.iter().map(String::as_str).find(|&argument| {
+        let last = std::mem::replace(&mut before, argument);
+        let target = match last {
+            "-target" | "--target" => Some(argument),
+            _ => argument.strip_prefix("--target="),
+        };
+        let is_other = |target: &str| {
+            !(target.starts_with("x86_64") && target.contains("linux")) || target.ends_with("x32")
+        };
+        WORDS.contains(&argument)
+            || STARTS.iter().any(|start| argument.starts_with(start))
+            || target.is_some_and(is_other)
+    })
 }
 
 /// If an argument is an option that [`options`] uses: the name of the option, and its value as far as it is in the same argument. The value is the

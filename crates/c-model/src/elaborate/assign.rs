@@ -278,7 +278,12 @@ impl Elaborator<'_> {
         }
         let before = self.read(&target, span)?;
         let before = if old { self.kept_value(before, &place.ty, span)? } else { before };
+        let start = self.accesses;
         let value = self.value(value)?;
+        if self.accesses.since(start).writes > 0 && matches!(target.spot, super::Spot::Memory(_)) {
+            let text = "C does not define the order of these accesses to memory: the left side is read first, but last by gcc";
+            self.warn(span, text);
+        }
         let new = self.operated(before.clone(), op, &place.ty, left, value, false, span)?;
         self.write(&target, new.clone(), span)?;
         match (&target.spot, old) {

@@ -125,12 +125,23 @@ struct Premises {
 #[derive(Clone, Copy, Debug, Default)]
 struct Accesses {
     reads: usize,
+    /// The reads among them that are volatile or atomic.
+    ordered: usize,
     writes: usize,
 }
 
 impl Accesses {
     fn since(self, start: Accesses) -> Accesses {
-        Accesses { reads: self.reads - start.reads, writes: self.writes - start.writes }
+        Accesses {
+            reads: self.reads - start.reads,
+            ordered: self.ordered - start.ordered,
+            writes: self.writes - start.writes,
+        }
+    }
+
+    /// Whether the order of these accesses and of others matters even to a single thread: one side writes, and the other one reads or writes.
+    fn conflict(self, others: Accesses) -> bool {
+        self.writes > 0 && others.any() || others.writes > 0 && self.any()
     }
 
     fn any(self) -> bool {

@@ -201,6 +201,7 @@ impl Elaborator<'_> {
         // A label is emitted only if some statement jumps to it.
         let function = self.frame().function;
         if self.graph.is_target(function, label) {
+            self.without_cleanups(span)?;
             if let Some(until) = self.graph.repeated_until(function, label) {
                 self.must_run();
                 self.frame().repeated.push(until);
@@ -213,6 +214,7 @@ impl Elaborator<'_> {
     }
 
     fn goto(&mut self, label: LabelId, span: Span) -> Result<()> {
+        self.without_cleanups(span)?;
         let mut join: Join = match self.frame().labels.remove(&label) {
             Some(join) => join,
             None => self.join(),

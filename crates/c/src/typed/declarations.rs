@@ -11,7 +11,7 @@ use super::tree::{
     Block, ExprKind, Function, FunctionType, GlobalId, Initial, Statement, StatementKind, Type, TypeKind,
     Variable,
 };
-use super::types::compatible;
+use super::types::{compatible, equally_qualified};
 use super::{Typer, Typing};
 use crate::ast::{self, Initializer};
 use crate::error::Error;
@@ -168,9 +168,7 @@ impl Typer<'_> {
             Some(Entity::Object(object)) => {
                 self.scopes[0].insert(symbol, Entity::Object(object));
                 let known = &self.objects[object];
-                let same = compatible(&known.ty, &ty)
-                    && known.ty.atomic == ty.atomic
-                    && known.ty.volatile == ty.volatile;
+                let same = compatible(&known.ty, &ty) && equally_qualified(&known.ty, &ty);
                 if (!same || known.thread_local != storage.thread_local)
                     && self.origin(known.span) == self.origin(span)
                 {

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::names::Entity;
 use super::records::Layout;
 use super::tree::{Field, FunctionId};
-use super::types::compatible;
+use super::types::{compatible, equally_qualified};
 use super::{Typer, Typing};
 use crate::ast::{self, RecordId};
 use crate::error::Error;
@@ -107,7 +107,7 @@ impl<'a> Typer<'a> {
             let same = |a: &Field, b: &Field| {
                 a.name == b.name
                     && a.offset == b.offset
-                    && a.ty.atomic == b.ty.atomic
+                    && equally_qualified(&a.ty, &b.ty)
                     && compatible(&a.ty, &b.ty)
             };
             let same_fields =

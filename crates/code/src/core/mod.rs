@@ -86,8 +86,17 @@ pub enum Purpose {
     AllEnded,
     /// A string literal: no program may write it, and it may be part of another string literal.
     Literal,
+    /// Memory of `alloca`: no program may free it.
+    Stack,
     /// Any other object that the translation adds.
     Translation,
+}
+
+impl Purpose {
+    /// Whether the object belongs to the source program.
+    pub fn is_of_program(self) -> bool {
+        matches!(self, Purpose::Program | Purpose::Literal | Purpose::Stack)
+    }
 }
 
 /// The error of writing a string literal.

@@ -178,8 +178,7 @@ fn is_used(core: &Core, layout: &Layout, id: ObjectId) -> bool {
         let used = &layout.classes[*class].used;
         used.addressed || !used.accessed_by.is_empty()
     };
-    matches!(core.objects[id.0 as usize].purpose, Purpose::Program | Purpose::Literal)
-        && classes_of(layout, id).iter().any(used)
+    core.objects[id.0 as usize].purpose.is_of_program() && classes_of(layout, id).iter().any(used)
 }
 
 /// The classes of an object and all its parts.
@@ -199,7 +198,7 @@ fn roles(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> BTr
     for (id, object) in (0..).map(ObjectId).zip(&core.objects) {
         let end = |thread: usize| threads.get(thread).map(|name| Role::End(name.clone()));
         match object.purpose {
-            Purpose::Program | Purpose::Literal => {}
+            Purpose::Program | Purpose::Literal | Purpose::Stack => {}
             Purpose::Ended(thread) => {
                 roles.extend(layout.locate(nodes, id, &[]).zip(end(thread.0 as usize)));
             }

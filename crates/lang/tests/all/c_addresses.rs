@@ -525,6 +525,9 @@ fn functions_that_would_hide_something_are_refused() {
     let error = load(&text, &Options::default()).expect_err("the memory is gone when it is used");
     assert!(error.diagnostics[0].message.contains("alloca"), "{}", error.diagnostics[0].message);
     holds("", "int *p = __builtin_alloca(4); *p = 1; assert(*p == 1);");
+    let mixed = "int *p = __builtin_alloca(4), *q = malloc(4); *p = *q = 1;";
+    memory(&main_does("", &format!("{mixed} free(p);")), "uuu");
+    memory(&main_does("", &format!("{mixed} free(q);")), "sss");
 }
 
 /// If the translation leaves out an access and keeps only the check that its memory is alive, the check stays on the path of the access.

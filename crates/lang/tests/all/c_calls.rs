@@ -391,3 +391,34 @@ fn lengths_of_local_arrays_may_be_values() {
     assertions(&pool("s == 2"), "sss");
     assertions(&pool("s == 1"), "uuu");
 }
+
+/// C leaves the order of arguments open, and gcc evaluates them from right to left.
+#[test]
+fn a_warning_where_the_order_of_arguments_matters() {
+    let warned = |globals: &str, arguments: &str| {
+        let f = "static int f(int a, int b) { return a - b; }";
+        let text = format!("{HEADERS} {f} {}", two(globals, &format!("f({arguments});"), "f(1, 2);", ""));
+        let loaded = fencewright_lang::load("test.c", text.as_bytes(), None, &[]).expect("it is a program");
+        loaded.warnings.iter().any(|warning| warning.message.contains("the order in which arguments"))
+    };
+    let next = "int n; static int next(void) { return ++n; }";
+    assert!(warned(next, "next(), next()"));
+    assert!(warned(next, "n, next()"));
+    assert!(!warned(next, "1, next()"));
+    assert!(!warned("int n, m;", "n, m"));
+    assert!(warned("atomic_int n, m;", "n, m"));
+    assert!(warned("volatile int n, m;", "n, m + 1"));
+    assert!(!warned("atomic_int n; int m;", "n, m"));
+    let alone = format!(
+        "{HEADERS} {next} int f(int a, int b) {{ return a - b; }} int main(void) {{ return f(next(), next()); }}"
+    );
+    let loaded = fencewright_lang::load("test.c", alone.as_bytes(), None, &[]).expect("it is a program");
+    let is_about_order = |text: &str| text.contains("the order in which arguments");
+    assert!(loaded.warnings.iter().any(|warning| is_about_order(&warning.message)), "{:?}", loaded.warnings);
+    let added = |value: &str| {
+        let text = format!("{HEADERS} {next} int main(void) {{ n += {value}; assert(n == 1); return 0; }}");
+        let loaded = fencewright_lang::load("test.c", text.as_bytes(), None, &[]).expect("it is a program");
+        loaded.warnings.iter().any(|warning| warning.message.contains("the left side is read first"))
+    };
+    assert!(added("next()") && !added("1"));
+}

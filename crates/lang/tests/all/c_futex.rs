@@ -146,6 +146,12 @@ fn bitsets() {
     assertions(&wakes("2"), "sss");
     let sleeps = "struct timespec t; int r = syscall(SYS_futex, &w, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, 0, &t, 0, 1);";
     assertions(&two("int w, tries;", sleeps, &format!("{} assert(tries < 2);", wake("1")), ""), "uuu");
+    for operation in ["FUTEX_WAIT_BITSET", "FUTEX_WAKE_BITSET"] {
+        let call = format!("syscall(SYS_futex, &w, {operation}, 0, (until)0, (int *)0, 0)");
+        let text = two("int w;", &format!("assert({call} == -1 && errno == EINVAL);"), "", "");
+        assertions(&text, "sss");
+        deadlock(&text, "sss");
+    }
 }
 
 #[test]

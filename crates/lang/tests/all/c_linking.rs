@@ -165,6 +165,13 @@ fn what_does_not_agree_is_shown_at_both_places() {
         &[],
         &["`n` is declared as `int`, before as `volatile int`", "a.c:1:14", "b.c:1:12"],
     );
+    refused(&with("volatile int n[2];"), "extern int n[2];", &[], &["`n` is declared as"]);
+    refused(
+        &with("struct s { volatile int x; };"),
+        "struct s { int x; };",
+        &[],
+        &["`s` has different members in two source files"],
+    );
     refused(
         &with("int f(int);"),
         "int f(long x) { return 0; }",

@@ -80,6 +80,11 @@ fn what_a_thread_executes_at_its_end() {
         "void (*volatile f)(void *) = 0; pthread_cleanup_push(f, 0); pthread_cleanup_pop(1);",
         "is unknown",
     );
+    let jumps = "are not supported";
+    refused(
+        "pthread_cleanup_push((void (*)(void *))strlen, 0); goto out; pthread_cleanup_pop(0); out:;",
+        jumps,
+    );
 }
 
 #[test]

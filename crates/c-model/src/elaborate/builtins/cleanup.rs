@@ -5,7 +5,7 @@
 //! (`pthread_exit`) calls them.
 
 use fencewright_c::typed::tree::FunctionId;
-use fencewright_code::core::Value;
+use fencewright_code::core::{StmtKind, Value};
 use fencewright_code::numbers::Operand;
 use fencewright_program::Span;
 
@@ -26,6 +26,8 @@ pub(super) enum Operation {
     Pop,
     /// A key gets a destructor.
     Destructor,
+    /// There are more keys than the model has.
+    MoreKeys,
 }
 
 /// The operation of a function, by its name; `None` if it is not in this family.
@@ -34,6 +36,7 @@ pub(super) fn named(name: &str) -> Option<Operation> {
         "__fencewright_cleanup_push" => Operation::Push,
         "__fencewright_cleanup_pop" => Operation::Pop,
         "__fencewright_destructor_of_a_key" => Operation::Destructor,
+        "__fencewright_more_keys" => Operation::MoreKeys,
         _ => return None,
     })
 }
@@ -44,6 +47,11 @@ impl Elaborator<'_> {
             Operation::Push => self.push_cleanup(call)?,
             Operation::Pop => self.pop_cleanup(call)?,
             Operation::Destructor => self.destructors = true,
+            Operation::MoreKeys => {
+                let text = "more than 8 keys of thread-specific data".to_string();
+                self.emit(StmtKind::Beyond(Value::Number(1), text), call.span);
+                self.writer.reachable = false;
+            }
         }
         Ok(Operand::number(0))
     }
@@ -98,6 +106,15 @@ impl Elaborator<'_> {
             let text = "control leaves the code between pthread_cleanup_push and pthread_cleanup_pop";
             self.require(Operand::number(0), text, span);
         }
+    }
+
+    /// Fails between `pthread_cleanup_push` and `pthread_cleanup_pop`, where jumps may leave or enter the code between the two.
+    pub(in super::super) fn without_cleanups(&mut self, span: Span) -> Result<()> {
+        if self.frame().cleanups.is_empty() {
+            return Ok(());
+        }
+        let message = "jumps between pthread_cleanup_push and pthread_cleanup_pop are not supported";
+        self.error(span, message, "write them as loops and conditions")
     }
 
     /// What a thread executes when it ends: the destructors of its thread-specific data, unless the process ends. An atomic section ends with its

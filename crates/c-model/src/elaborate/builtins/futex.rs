@@ -31,6 +31,8 @@ const WORD: Arithmetic = Arithmetic::Integer(Integer { rank: Rank::Int, signed: 
 const ANY_BITS: i128 = 0xffff_ffff;
 /// `EAGAIN`.
 const AGAIN: i128 = 11;
+/// `EINVAL`: the result of a bitset of 0.
+const INVALID: i128 = 22;
 /// `EINTR`.
 const INTERRUPTED: i128 = 4;
 /// `ETIMEDOUT`.
@@ -98,7 +100,12 @@ impl Elaborator<'_> {
             let help = "make the function that passes it `inline`, or pass a constant";
             return self.error(call.span, "the operation on this futex is not known", help);
         };
-        match operation & !FLAGS {
+        let operation = operation & !FLAGS;
+        if matches!(operation, 9 | 10) && self.argument_value(call, 6)?.known() == Some(0) {
+            self.set_error(Operand::number(INVALID), call.span)?;
+            return Ok(Operand::number(-1));
+        }
+        match operation {
             0 => self.futex_wait(call, Operand::number(ANY_BITS)),
             9 => {
                 let bits = self.argument_value(call, 6)?;

@@ -2,8 +2,8 @@
 
 use fencewright_c::typed::tree::{Step, Type, TypeKind};
 use fencewright_code::core::{
-    Base, Known, LITERAL_WRITTEN, Location, ObjectId, Projection, Purpose, Register, StmtKind, Value, View,
-    known, way,
+    Base, Known, LITERAL_WRITTEN, Location, ObjectId, Origin, Projection, Purpose, Register, StmtKind, Value,
+    View, known, way,
 };
 use fencewright_code::numbers::{self, Operand};
 use fencewright_program::Span;
@@ -64,6 +64,9 @@ impl Elaborator<'_> {
             Spot::Register(register) => return Ok(self.register_value(*register)),
             Spot::Memory(location) => location.clone(),
         };
+        if self.executing() && self.is_global(&location) {
+            self.accesses.reads += 1;
+        }
         if let Some((object, way)) = target.known().filter(|_| is_certain(&location)) {
             if let Some(operand) = self.constant(object, &way) {
                 return Ok(self.seen_as(operand, &target.ty));
@@ -122,12 +125,22 @@ impl Elaborator<'_> {
         self.known_operand(&known, Fact::of(known.clone()).range)
     }
 
+    /// Whether a place is part of a variable of the program with static storage.
+    fn is_global(&self, location: &Location) -> bool {
+        let Base::Object(object) = location.base else { return false };
+        let object = &self.objects[object.0 as usize];
+        object.origin == Origin::Global && object.purpose == Purpose::Program
+    }
+
     /// Writes a place. A store is emitted unless the write is dead or executed at translation time.
     pub fn write(&mut self, target: &Target, operand: Operand, span: Span) -> Result<()> {
         let location = match &target.spot {
             Spot::Register(register) => return self.write_register(*register, operand, span),
             Spot::Memory(location) => location.clone(),
         };
+        if self.executing() && self.is_global(&location) {
+            self.accesses.writes += 1;
+        }
         let location = self.seen_location(location, &target.ty, span)?;
         self.follow(&location, span);
         if self.written_to(target, Some(&operand), span)? {
