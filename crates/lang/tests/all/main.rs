@@ -7,6 +7,7 @@ mod c_builtins;
 mod c_calls;
 mod c_elaborate;
 mod c_futex;
+mod c_futex_runs;
 mod c_hazards;
 mod c_headers;
 mod c_late;
