@@ -30,7 +30,7 @@ pub enum Term {
     Number(i64),
     /// The value of a register.
     Register(Register),
-    /// An element of an array of registers, which represents memory private to one thread.
+    /// An element of an array of registers ([`Array`]) at this index.
     Element(usize, Box<Term>),
     /// A unary operation.
     Unary(UnaryOp, Box<Term>),
@@ -228,7 +228,7 @@ impl Term {
         }
     }
 
-    /// `a op b`, simplified; a constant if both operands are constants and the result fits into 64 bits.
+    /// `a op b`, simplified; a constant if both operands are constants and the operation does not fail.
     pub fn binary(op: BinaryOp, a: Term, b: Term) -> Term {
         if let (Some(x), Some(y)) = (a.number(), b.number())
             && let Ok(result) = op.apply(x, y)
@@ -364,8 +364,8 @@ impl Term {
         has
     }
 
-    /// Whether a formula of a property can have the value of the term. A formula cannot index an array of registers with a register, and it divides and
-    /// shifts by constants only.
+    /// Whether a formula of a property can express the term. A formula cannot index an array of registers with a register, and it divides and shifts
+    /// by constants only.
     pub fn is_formula(&self) -> bool {
         match self {
             Term::Number(_) | Term::Register(_) => true,
