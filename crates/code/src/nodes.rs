@@ -121,10 +121,11 @@ pub enum Shape {
     Function,
 }
 
-/// Scalars with the same representation in memory: the same number of bits, signed or unsigned; with 64 bits also pointers.
+/// Scalars with the same representation in memory: the same number of bits, signed or unsigned; with 64 bits also pointers. Floating-point numbers
+/// are apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scalar {
-    /// Integers of this number of bits, fewer than 64, and `_Bool`.
+    /// Integers of this number of bits, fewer than 64; with 8 bits also `_Bool`.
     Narrow(u32),
     /// Integers of 64 bits, and pointers.
     Wide,

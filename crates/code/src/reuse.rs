@@ -2,8 +2,8 @@
 //!
 //! An allocation may return an object that its own thread has freed, or one that another thread has freed; the latter is allowed because a
 //! deallocation synchronises with the allocation that returns the same memory (C11, 7.22.3). Whether memory comes from another thread is observable
-//! only if a dangling pointer is compared with a pointer to the new object. So the model passes freed objects between threads only if their class has
-//! such comparisons.
+//! only if a dangling pointer is compared with a pointer to the new object. So, retired objects apart, the model passes freed objects between threads
+//! only if their class has such comparisons.
 
 use fencewright_text::Stop;
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -478,7 +478,7 @@ pub struct Array {
 /// The meaning of an array of registers that marks freed objects of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mark {
-    /// 1 if this thread has freed the object and only this thread may allocate it again.
+    /// 1 if this thread has freed the object and keeps it for its own allocations, or if the lifetime of a local variable is over.
     Freed,
     /// The parity of the number of transfers of the object by this thread. A transfer is a `free` that lets other threads allocate the object, or an
     /// allocation that returns the object after such a `free`. The object is free if the parities of all threads sum to an odd number.
