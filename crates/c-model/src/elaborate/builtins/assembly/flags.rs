@@ -38,7 +38,7 @@ pub(super) struct Computed {
     pub how: How,
     pub a: Content,
     pub b: Content,
-    /// The result; `None` for `cmp`, which only sets flags.
+    /// The result; `None` for `cmp` and `cmpxchg`, which do not write it.
     pub result: Option<Content>,
     pub bytes: u64,
 }
