@@ -1,9 +1,9 @@
 //! Points-to classes and the numbers of their places.
 //!
 //! The places of a class are numbered, from 1 or more if there are pointers to them, because null is 0. Each place of a structure or array
-//! contributes one block of numbers to the class of each of its parts: if the structure has the number `number`, its member has the number `width *
-//! number + base` in the class of that member, for constants `width` and `base`; for an element of an array, the index is added. After an array to
-//! whose elements pointers may point, or after every object if pointers are moved, one number stands for no place: a pointer one past the end.
+//! contributes one block of numbers to the class of each of its parts: if the structure has the number `number`, its member has the number
+//! `width * number + base` in the class of that member, for constants `width` and `base`; for an element of an array, the index is added. After an
+//! array whose elements are pointed to, or after every object if pointers are moved, one number stands for no place: a pointer one past the end.
 
 mod numbering;
 mod runs;
@@ -31,8 +31,7 @@ use crate::nodes::{Nodes, Shape};
 use crate::pipeline::Options;
 use crate::reuse::{self, Reuse};
 
-/// Maximum count of numbers in a class that is used. If several threads access more cells than this in total, only the first elements of large arrays
-/// are laid out.
+/// Maximum count of numbers in a used class. If threads share more cells than this in total, only the first elements of large arrays are laid out.
 const MOST_NUMBERS: u64 = 1 << 12;
 
 /// The memory layout of a program.
@@ -306,8 +305,7 @@ impl Layout {
         runs
     }
 
-    /// The numbers of a class that belong to each object that [may be freed](Self::is_freed). The key is the class of the object and its first number
-    /// there.
+    /// The numbers of a class in each object that [may be freed](Self::is_freed). The key is the class of the object and its first number there.
     pub fn allocated_runs(&self, class: usize) -> BTreeMap<(usize, i64), Runs> {
         let of = &self.classes[class];
         let mut allocated: BTreeMap<(usize, i64), Runs> = BTreeMap::new();
