@@ -96,8 +96,8 @@ pub(crate) fn facts(
     }
 }
 
-/// All objects with their nouns. Objects with the same noun and the same owner are numbered, variables separately from allocations. A local variable
-/// names its thread if another thread, or the program, has a variable with the same noun.
+/// All objects with their nouns. Several objects with the same noun and the same owner are numbered, variables separately from allocations. A local
+/// variable names its thread if a global variable or one of another thread has the same noun.
 fn objects(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> Vec<Object> {
     let ids = || (0..core.objects.len() as u32).map(ObjectId);
     let nouns: Vec<String> = ids().map(|id| noun(core, nodes, id)).collect();

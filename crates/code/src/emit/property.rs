@@ -1,5 +1,5 @@
-//! The property `memory`: no memory check fails, and no memory is accessed or freed after it has been freed or, unless hazard pointers protect it,
-//! retired.
+//! The property `memory`: no memory check fails, no memory is accessed after it has been freed, or retired while no hazard pointer protects it, and
+//! none is freed or retired twice.
 //!
 //! A failed check ends a thread at a label of its own, which the property forbids. Which objects have been freed is recorded in registers of the
 //! threads that free or allocate them ([`Mark`]). In the state before an access, the property compares the number of the place that the thread is

@@ -389,7 +389,7 @@ impl Term {
         count
     }
 
-    /// Whether evaluating the term always reads the register, whatever the other registers hold.
+    /// Returns true only if evaluating the term reads the register whatever the other registers hold.
     pub fn is_strict_in(&self, register: Register) -> bool {
         match self {
             Term::Number(_) => false,

@@ -324,8 +324,8 @@ impl Resolver<'_> {
         self.unknown_if(both, Unknown::Number);
     }
 
-    /// A binary operation, other than a comparison, on an address. Ends the model where the result depends on unknown bits. It does not if tag bits
-    /// are set or read, an address is moved within its object, or two addresses in one object are subtracted.
+    /// A binary operation, other than a comparison, on an address. Ends the model where the result depends on unknown bits. It does not depend on
+    /// them if tag bits are set or read, an address is moved within its object, or two addresses in one object are subtracted.
     fn computed(&mut self, op: BinaryOp, (one, x): (Points, Term), (other, y): (Points, Term)) -> Term {
         let result = Term::binary(op, x.clone(), y.clone());
         let (is_one, is_other) = (self.is_address(one, &x), self.is_address(other, &y));
