@@ -31,7 +31,7 @@ pub struct Nodes {
 /// A structure or union type.
 #[derive(Clone, Debug)]
 pub struct Structure {
-    /// The tag; a generated name if the source gives none.
+    /// The tag, the name of a `typedef` for the type, or a generated name.
     pub name: Rc<str>,
     /// Whether this is a union.
     pub union: bool,
@@ -106,7 +106,7 @@ impl Views {
     }
 }
 
-/// The shape of the places of a node: scalar, aggregate or function.
+/// The shape of the places of a node: unknown, scalar, aggregate or function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Unknown so far: `void`.

@@ -48,7 +48,7 @@ impl Use {
     }
 }
 
-/// Whether some allocation may return freed memory.
+/// Whether some allocation may return memory that its own thread freed, retired memory or, where that is observable, memory freed by another thread.
 pub fn comes_back(core: &Core, nodes: &Nodes, stop: &Stop<'_>) -> bool {
     let uses = uses(core, nodes, stop);
     let freed = |node: NodeId| uses.get(&nodes.find(node)).is_some_and(|of| !of.freed_by.is_empty());

@@ -367,7 +367,7 @@ impl Layout {
         self.returned.insert(class, flags);
     }
 
-    /// Adds a class with one flag for each object of `class`, which is 0 at first. Returns the number of the new class.
+    /// Adds a class with one flag, initially 0, for each object of `class`. Returns the number of the new class.
     pub(super) fn add_flags(&mut self, name: &str, class: usize, threads: BTreeSet<ThreadNumber>) -> usize {
         let of = &self.classes[class];
         let mut flags = Class::new(None);
