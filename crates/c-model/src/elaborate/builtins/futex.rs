@@ -78,7 +78,7 @@ struct Sleeper {
     place: Target,
     /// The word on which it sleeps.
     at: Operand,
-    /// Whether it sleeps on the word of the wake-up.
+    /// Whether the wake-up may wake it ([`Wanted`]).
     matches: Operand,
 }
 

@@ -101,7 +101,8 @@ struct Run<'e, 'u, 'a> {
     /// The registers that the statement may write.
     writable: Vec<Cell>,
     flags: Flags,
-    /// The first output without `&` that has been written. Inputs may share its register, so they may have been overwritten since.
+    /// The first output with neither `&` nor `+` nor a tied input that has been written. Other inputs may share its register, so they may have been
+    /// overwritten since.
     written: Option<Cell>,
     /// The text of the current instruction, for messages.
     now: String,
