@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::raw;
 
-/// Facts about all functions.
+/// Syntactic facts about the whole program.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     creates: Vec<bool>,

@@ -252,7 +252,7 @@ pub struct Elaborator<'u> {
     reach: Vec<Reach>,
     globals: FxHashMap<(GlobalId, Option<ThreadNumber>), ObjectId>,
     uses: FxHashMap<GlobalId, Uses>,
-    /// Pairs of objects whose addresses were compared.
+    /// Pairs of objects whose addresses were compared and found different.
     compared: Vec<(ObjectId, ObjectId)>,
     calls: Vec<Call>,
     functions: replaced::Found,
