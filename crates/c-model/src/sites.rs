@@ -30,7 +30,7 @@ fn functions(unit: &Unit) -> impl Iterator<Item = &Function> {
     })
 }
 
-/// The functions with a body, except those that a macro produces.
+/// The functions with a body, except those whose name and body are in different files.
 fn routines(unit: &Unit, names: &Names) -> Vec<Routine> {
     let name = |function: &Function| names.spelling(function.name.symbol).to_string();
     let main = functions(unit).find(|function| name(function) == "main").map(|main| main.name.span.file);
@@ -123,7 +123,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether control never reaches the point after a statement.
+/// Whether a statement is a jump, so that control never reaches the point after it.
 fn leaves(statement: &Statement) -> bool {
     matches!(
         statement.kind,

@@ -200,7 +200,7 @@ impl Constraint {
     }
 }
 
-/// The storage class that the letters of a constraint select, after the modifiers `=`, `+`, `&` and `%` have been removed.
+/// The storage that the letters of a constraint select, after the modifiers `=`, `+`, `&` and `%` have been removed.
 fn storage(letters: &str, output: bool) -> ConstraintKind {
     use ConstraintKind::*;
     if let Some(code) = letters.strip_prefix("@cc") {

@@ -237,7 +237,7 @@ pub struct Assembly {
     pub outputs: Vec<(String, Expr)>,
     /// Inputs: the constraint and the operand.
     pub inputs: Vec<(String, Expr)>,
-    /// The clobbered registers.
+    /// The clobbers: names of registers, `memory` and `cc`.
     pub clobbers: Vec<String>,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! In the model a thread drains its buffer when it protects an object ([`crate::layout::hazards`]), as it does in implementations in which `protect`
 //! executes a full fence. In those with asymmetric fences, such as `membarrier`, it does not. The two agree if the buffer contains no store of the
-//! program. Before every other protection this pass adds a nondeterministic end of the model, so that a program is not verified because of a fence
-//! that only the model executes.
+//! program. Before each protection where it may contain one, this pass adds a nondeterministic end of the model, so that a program is not verified
+//! because of a fence that only the model executes.
 //!
 //! A forward analysis of each thread. Facts: whether a store of the program may be in the buffer. Lattice: false below true.
 

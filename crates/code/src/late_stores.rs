@@ -7,8 +7,9 @@
 //!
 //! A forward analysis of each thread. Facts: the set of stores that may be in the buffer and that no later store has overtaken yet, whether the
 //! thread may have freed memory, and whether it may be inside or outside of an atomic section. Lattice: sets under inclusion; join: union. Transfer
-//! function of a store: all stores in the set become late, and the set becomes that store alone. A fence, a store-store fence, an indivisible step,
-//! and the lock empty the set, because no later store overtakes a store from before them.
+//! function of a store: all stores in the set become late, and the set becomes that store alone, or empty if no other thread can end the lifetime of
+//! its object. A fence, a store-store fence, an indivisible step, and the start or end of an atomic section empty the set, because no later store
+//! overtakes a store from before them.
 //!
 //! A store that is never overtaken needs no test. Other threads can observe that the thread has executed the store only when the store itself reaches
 //! memory. So if an object is freed while the store is in the buffer, then in some execution the object is freed before the store is executed, and

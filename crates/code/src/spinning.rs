@@ -4,7 +4,7 @@
 //!
 //! In such a state memory does not change any more. A thread spins there if, with these contents of memory, no path from its location leads to a
 //! *departure*: a store, a read-modify-write that changes memory, a failed assertion, or a step out of the loop. Each loop that can return to its
-//! head without a departure gets a waiting location:
+//! head without a departure, and from whose head a departure is not always possible, gets a waiting location:
 //!
 //! ```text
 //! head -> waiting        always

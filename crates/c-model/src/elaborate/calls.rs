@@ -276,8 +276,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Elaborates the body of the current function, up to the label that is the target of `return`. If the function has labels, the body is
-    /// elaborated until the facts at these labels reach a fixpoint.
+    /// Elaborates the body of the current function, up to the label that is the target of `return`. If the function has labels that are targets of
+    /// jumps, the body is elaborated until the facts at these labels reach a fixpoint.
     pub(super) fn body(&mut self, function: FunctionId) -> Result<()> {
         if let Some(what) = self.replacement(function) {
             return self.replaced_body(function, &what);

@@ -55,7 +55,7 @@ pub enum Section {
 }
 
 impl Env {
-    /// Keeps the facts that also hold in another environment. With `widen`, a range that differs becomes the range of the type.
+    /// Joins another environment into this one. With `widen`, a range that differs becomes the range of the type.
     pub fn join(&mut self, other: &Env, widen: bool) {
         if self.section != other.section {
             self.section = Section::Unclear;

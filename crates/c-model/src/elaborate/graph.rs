@@ -1,4 +1,5 @@
-//! Syntactic facts about functions: which functions create or join threads, whose address is taken, and which labels are targets of jumps.
+//! Syntactic facts about a program: which functions create or join threads, whose address is taken, which labels are targets of jumps, which
+//! variables keep their initial values, and which features are used.
 
 use fencewright_c::typed::tree::{
     AssemblyInput, Block, Callee, Expr, ExprKind, FunctionId, GlobalId, Initial, LabelId, Place, PlaceKind,
@@ -8,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::raw;
 
-/// Facts about all functions.
+/// Syntactic facts about the whole program.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     creates: Vec<bool>,

@@ -190,7 +190,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Marks an access to a local variable whose lifetime may have ended, so that the access is checked.
+    /// Marks an access to a local variable of another thread, or to one whose lifetime may have ended, so that the access is checked.
     pub(super) fn follow(&mut self, place: &Location, span: Span) {
         let Base::Object(object) = place.base else { return };
         let Origin::Local(thread) = self.objects[object.0 as usize].origin else { return };

@@ -2,9 +2,9 @@
 //!
 //! Elaboration starts at `main` and follows control flow. Calls are inlined, and known values (numbers, addresses, functions: see `env`) replace the
 //! expressions that compute them, so that `lock(&l)` accesses `l` itself. Every created thread is elaborated in the same way (`threads`). As long as
-//! `main` runs alone and all values are known, `main` is executed at translation time, and the resulting contents of memory become the initial state
-//! of the program (`Phase`). If this execution fails, elaboration starts over without it. A loop is elaborated repeatedly until the facts at its head
-//! are a fixpoint (`loops`); only the code of the last elaboration is kept.
+//! all values are known and no other thread can see what `main` does, `main` is executed at translation time, and the resulting contents of memory
+//! become the initial state of the program (`Phase`). If this execution fails, elaboration starts over without it. A loop is elaborated repeatedly
+//! until the facts at its head are a fixpoint (`loops`); only the code of the last elaboration is kept.
 
 mod aggregates;
 mod assign;
@@ -75,7 +75,8 @@ pub const DEPTHS: [usize; 5] = [8, 6, 4, 2, 1];
 /// Options of elaboration.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'r> {
-    /// Whether waits on condition variables may wake up spuriously. C allows such wakeups, but they hide lost signals.
+    /// Whether waits on condition variables and futexes may wake up spuriously: true for safety properties, false for `deadlock` and `termination`,
+    /// where such wakeups would hide lost signals.
     pub spurious: bool,
     /// Whether an allocation may return freed memory.
     pub reuse: Reuse,
@@ -268,7 +269,7 @@ pub struct Elaborator<'u> {
     reach: Vec<Reach>,
     globals: FxHashMap<(GlobalId, Option<ThreadNumber>), ObjectId>,
     uses: FxHashMap<GlobalId, Uses>,
-    /// Pairs of objects whose addresses were compared.
+    /// Pairs of objects whose addresses were compared and found different.
     compared: Vec<(ObjectId, ObjectId)>,
     calls: Vec<Call>,
     functions: replaced::Found,

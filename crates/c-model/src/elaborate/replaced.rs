@@ -1,7 +1,7 @@
 //! Functions without a body, and functions that the user replaces: `--havoc`, `--skip` and `--stub`.
 //!
-//! A call of a function that has no body and no model is an error. Elaboration goes on as if such a function returned any value, so that all errors
-//! of this kind are found at once. So elaboration may reach code that the program cannot execute, but misses none that it can.
+//! A call of a function that has no body and no model is an error. Elaboration goes on as if such a function returned any integer, or null instead of
+//! a pointer, so that it finds several errors of this kind at once. So elaboration may reach code that the program cannot execute.
 
 use fencewright_c::typed::tree::{Expr, FunctionId, Type, TypeKind};
 use fencewright_code::numbers::Operand;

@@ -256,7 +256,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// Whether control can enter a statement other than at its beginning.
+/// Whether control can enter a statement other than from the statement before it: by a jump to a label or a case.
 pub(super) fn has_entry(statement: &Statement) -> bool {
     match &statement.kind {
         StatementKind::Case(..) | StatementKind::Default(_) | StatementKind::Label(..) => true,

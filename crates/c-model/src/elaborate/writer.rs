@@ -81,7 +81,7 @@ impl Writer {
 }
 
 impl Elaborator<'_> {
-    /// Emits a statement or, while `main` is executed at translation time, executes it.
+    /// Emits a statement. While `main` is executed at translation time, a statement without effect is left out, and any other ends that execution.
     pub fn emit(&mut self, kind: StmtKind, span: Span) {
         if !self.writer.reachable {
             return;

@@ -58,7 +58,7 @@ impl Words {
 }
 
 impl Parser<'_> {
-    /// Whether the n-th token from here starts a declaration or a type name.
+    /// Whether a type starts at the n-th token from here.
     pub(super) fn starts_type(&self, n: usize) -> bool {
         let mut n = n;
         while self.word_at(n) == "__extension__" {

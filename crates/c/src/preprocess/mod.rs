@@ -194,7 +194,7 @@ struct Branch {
     around: bool,
     /// Whether the condition of the current branch selects it; the branch is active if also `around` holds.
     taken: bool,
-    /// Whether no later branch can become active: an earlier branch was active, or the enclosing text is not active.
+    /// Whether no later branch can become active: this branch or an earlier one is active, or the enclosing text is not active.
     done: bool,
     /// Whether `#else` was seen.
     last: bool,

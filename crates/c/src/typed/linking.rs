@@ -85,7 +85,7 @@ impl<'a> Typer<'a> {
         Err(self.both(at, other, &message).help("declare it `extern` in one of them, or make both `static`"))
     }
 
-    /// An error at two places in different source files: reports the one at `other`, and returns the one at `at`.
+    /// An error at two places: returns the one at `at` and, in a program of several source files, reports the one at `other`.
     pub(super) fn both(&mut self, at: Span, other: Span, message: &str) -> Error {
         if self.unit.ends.len() > 1 {
             self.errors.push(Error::new(other, format!("{message}: here")).always());

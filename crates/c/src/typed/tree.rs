@@ -113,7 +113,7 @@ pub struct Type {
 pub enum TypeKind {
     /// `void`.
     Void,
-    /// An integer; enumerations are `int` or `unsigned`, as in gcc.
+    /// An integer; enumerations are `unsigned` or `int` or, if their values need it, a 64-bit type, as in gcc.
     Integer(Arithmetic),
     /// A floating-point type of this size in bytes. Values can be copied, but arithmetic on them is an error.
     Floating(u64),

@@ -15,7 +15,7 @@ enum Reads {
     Other,
 }
 
-/// Replaces a choice among many numbers by a choice among the remainders if every read uses only the remainder of the chosen number.
+/// Replaces a choice among natural numbers by a choice among the remainders if every read takes the remainder by the same divisor.
 pub(super) fn narrow(code: &mut [Stmt], registers: usize, stop: &Stop<'_>) {
     let mut chosen = false;
     each_statement(code, stop, &mut |statement| chosen |= matches!(statement.kind, StmtKind::Havoc(..)));

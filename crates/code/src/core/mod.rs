@@ -205,7 +205,7 @@ pub type Stmt = statement::Stmt<Symbolic>;
 /// The effect of a statement of symbolic code.
 pub type StmtKind = statement::StmtKind<Symbolic>;
 
-/// The statements that only this stage has: they create, end and use objects.
+/// The statements that only this stage has: they create, end and use objects, or make a register undefined.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ObjectEvent {
     /// A register gets an undefined value: control reaches the declaration of the local variable that the register represents.
@@ -319,7 +319,7 @@ pub struct Location {
 /// The type with which the bits of a scalar are read. A read with a type other than that of the write converts the value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum View {
-    /// Without conversion: 64 bits, a pointer, or an aggregate.
+    /// Without conversion: 64 bits, a pointer, a floating-point number, or an aggregate.
     #[default]
     Whole,
     /// As `_Bool`.

@@ -96,8 +96,8 @@ pub(crate) fn facts(
     }
 }
 
-/// All objects with their nouns. Objects with the same noun and the same owner are numbered, variables separately from allocations. If local
-/// variables with the same noun belong to several threads, each of them names its thread.
+/// All objects with their nouns. Several objects with the same noun and the same owner are numbered, variables separately from allocations. A local
+/// variable names its thread if a global variable or one of another thread has the same noun.
 fn objects(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> Vec<Object> {
     let ids = || (0..core.objects.len() as u32).map(ObjectId);
     let nouns: Vec<String> = ids().map(|id| noun(core, nodes, id)).collect();
@@ -144,7 +144,7 @@ fn objects(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> V
         .collect()
 }
 
-/// The text of a string literal, without the 0 at its end.
+/// The text of a string literal, without its zero bytes.
 fn literal(object: &crate::core::Object) -> String {
     let bytes = object.initial.iter().filter_map(|(_, known)| match known {
         Known::Number(byte) => Some(*byte as u8),
@@ -153,7 +153,7 @@ fn literal(object: &crate::core::Object) -> String {
     String::from_utf8_lossy(&bytes.filter(|byte| *byte != 0).collect::<Vec<u8>>()).into_owned()
 }
 
-/// The noun of an object: its name, or the tag of the allocated structure.
+/// The noun of an object: its name; for an allocation the tag of its structure, or [`MEMORY`].
 fn noun(core: &Core, nodes: &Nodes, id: ObjectId) -> String {
     let object = &core.objects[id.0 as usize];
     if !matches!(object.origin, Origin::Heap { .. }) {

@@ -102,7 +102,7 @@ struct Counting<'a> {
     thread: &'a Thread,
     /// Each statement, and whether it is executed at most once.
     steps: Vec<(&'a Step, bool)>,
-    /// The class from which every write to a register loads; `None` if there is no such class.
+    /// For each register that is written: the class from which all writes to it load; `None` if there is no such class.
     loaded: HashMap<Register, Option<usize>>,
 }
 

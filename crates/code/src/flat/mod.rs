@@ -30,7 +30,7 @@ pub enum Term {
     Number(i64),
     /// The value of a register.
     Register(Register),
-    /// An element of an array of registers, which represents memory private to one thread.
+    /// An element of an array of registers ([`Array`]) at this index.
     Element(usize, Box<Term>),
     /// A unary operation.
     Unary(UnaryOp, Box<Term>),
@@ -228,7 +228,7 @@ impl Term {
         }
     }
 
-    /// `a op b`, simplified; a constant if both operands are constants and the result fits into 64 bits.
+    /// `a op b`, simplified; a constant if both operands are constants and the operation does not fail.
     pub fn binary(op: BinaryOp, a: Term, b: Term) -> Term {
         if let (Some(x), Some(y)) = (a.number(), b.number())
             && let Ok(result) = op.apply(x, y)
@@ -364,8 +364,8 @@ impl Term {
         has
     }
 
-    /// Whether a formula of a property can have the value of the term. A formula cannot index an array of registers with a register, and it divides and
-    /// shifts by constants only.
+    /// Whether a formula of a property can express the term. A formula cannot index an array of registers with a register, and it divides and shifts
+    /// by constants only.
     pub fn is_formula(&self) -> bool {
         match self {
             Term::Number(_) | Term::Register(_) => true,
@@ -389,7 +389,7 @@ impl Term {
         count
     }
 
-    /// Whether evaluating the term always reads the register, whatever the other registers hold.
+    /// Returns true only if evaluating the term reads the register whatever the other registers hold.
     pub fn is_strict_in(&self, register: Register) -> bool {
         match self {
             Term::Number(_) => false,
@@ -478,7 +478,7 @@ pub struct Array {
 /// The meaning of an array of registers that marks freed objects of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mark {
-    /// 1 if this thread has freed the object and only this thread may allocate it again.
+    /// 1 if this thread has freed the object and keeps it for its own allocations, or if the lifetime of a local variable is over.
     Freed,
     /// The parity of the number of transfers of the object by this thread. A transfer is a `free` that lets other threads allocate the object, or an
     /// allocation that returns the object after such a `free`. The object is free if the parities of all threads sum to an odd number.

@@ -134,7 +134,8 @@ impl Resolver<'_> {
         steps
     }
 
-    /// Retires an object: sets its flag, or, if no hazard pointer protects it, frees it at once by the steps `freed`.
+    /// Retires an object: sets its flag or, if its memory may be allocated again and no hazard pointer protects it, may also free it at once by the
+    /// steps `freed`.
     pub(super) fn retire(&mut self, class: usize, number: Term, freed: Vec<Step>) {
         let Some(&flags) = self.layout.retired.flags.get(&class) else { return self.out.extend(freed) };
         let flag = self.flag_of(flags, number.clone());

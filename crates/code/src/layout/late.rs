@@ -6,7 +6,8 @@
 //! buffered store may reach memory at any time. Which cell is tested is a nondeterministic choice. A late store may itself store an undefined value;
 //! for such cells the number 0 is tried as well.
 //!
-//! In an atomic section no buffer changes, so the cell is read again after the section, if the object has not been allocated again by then.
+//! In an atomic section no buffer changes, so the cell is read again after the section, if the object has not been allocated again by then. At other
+//! points where buffers do not change ([`Held::Otherwise`]), the model ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! Promotion of private variables: a variable that only one thread accesses and whose address is not taken becomes a register of that thread. Also
-//! finds shared variables with a single writer.
+//! Promotion of private variables: a scalar variable that only one thread accesses and whose address is not taken becomes a register of that thread.
+//! Also finds shared variables with a single writer.
 
 use fencewright_c::typed::tree::TypeKind;
 use fencewright_text::Stop;

@@ -24,7 +24,7 @@ pub(super) enum Operation {
     Any,
     /// Returns any nonnegative value of the result type.
     AnyNatural,
-    /// Begins an atomic section: until its end, no other thread takes a step.
+    /// Begins an atomic section: until its end, no other thread loads, and no store of another thread reaches memory.
     Begin,
     Finish,
     /// A hint without effect.

@@ -80,7 +80,7 @@ struct Sleeper {
     place: Target,
     /// The word on which it sleeps.
     at: Operand,
-    /// Whether it sleeps on the word of the wake-up.
+    /// Whether the wake-up may wake it ([`Wanted`]).
     matches: Operand,
 }
 
@@ -185,7 +185,7 @@ impl Elaborator<'_> {
         object
     }
 
-    /// Waits for a wake-up if the word has the value of the third argument.
+    /// Waits for a wake-up if the word has the value that the call expects.
     fn futex_wait(&mut self, call: BuiltinCall, bits: Operand) -> Result<Operand> {
         let span = call.span;
         self.may_wait(span);
@@ -283,7 +283,7 @@ impl Elaborator<'_> {
         self.branch(woken, span, was_woken, ends)
     }
 
-    /// Wakes as many threads as the third argument says.
+    /// Wakes at most as many threads as the call says.
     fn futex_wake(&mut self, call: BuiltinCall, bits: Operand) -> Result<Operand> {
         let span = call.span;
         let address = self.futex_address(call, 1)?;

@@ -33,7 +33,7 @@ pub(super) const DESTROYED: i128 = -2 * MOST_THREADS as i128;
 /// The message of the assertion that fails when a thread unlocks a mutex that it does not hold.
 pub(super) const NOT_HELD: &str = "a mutex is unlocked by a thread that does not hold it";
 
-/// A thread and a lock, where the lock is an object and the path to a part of it.
+/// A thread and a lock; the lock is given as an object and the path to the lock in that object.
 pub(in super::super) type Holder = (ThreadNumber, ObjectId, Vec<Step>);
 
 /// The kinds of locks; a reader-writer lock has one kind for reading and one for writing.

@@ -1,4 +1,4 @@
-//! `memset`, `memcpy`, `memmove` and `memcmp`, and string literals that are only printed.
+//! `memset`, `memcpy`, `memmove` and `memcmp`, and the texts of string literals given as arguments.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::{BinaryOp as Operator, Integer, Rank};

@@ -131,8 +131,8 @@ impl Intervals<'_> {
         }
     }
 
-    /// Splits an update or await whose result may be undefined and is used immediately, so that a check fits between the read and the use. Returns
-    /// the check to insert after the statement, if one is needed there.
+    /// For an update or await that may read an undefined value and uses it: splits the update into a read and a write, so that a check fits between
+    /// them, or returns a check to insert after the statement, where that suffices.
     pub(super) fn prepare(&self, statement: &mut Step, state: &State) -> Option<Step> {
         let span = statement.span;
         let step = |kind| Step { kind, span };

@@ -60,8 +60,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Ends the model where two pointers are compared if one of them may be a number in the range of addresses, or the result of `container_of` for a
-    /// member that is in no structure of the class.
+    /// Ends the model where the comparison of two pointers has an unknown result because one of them is a number in the range of addresses, the
+    /// result of `container_of` for a member that is in no structure of the class, or, in a comparison for order, the address of a function.
     pub(super) fn with_odd(&mut self, class: usize, x: &Term, y: &Term, equality: bool) {
         let layout = self.layout;
         let of = &layout.classes[class];

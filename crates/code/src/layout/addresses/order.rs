@@ -73,7 +73,8 @@ impl Order {
 }
 
 impl Layout {
-    /// Introduces the choice of an order, if addresses of different objects are compared and there are at most [`MOST_ORDERED`] of them.
+    /// Introduces the choice of an order, if addresses of different objects are compared for order and there are at most [`MOST_ORDERED`] such
+    /// objects.
     pub(crate) fn choose_order(&mut self) {
         let mut objects: Vec<Placement> = Vec::new();
         for class in self.classes.iter().filter(|class| class.used.ordered) {

@@ -55,7 +55,7 @@ pub(super) enum Bit {
     Complement,
 }
 
-/// The operation that a mnemonic denotes, and the operand size in bytes if the mnemonic has a suffix for it.
+/// The operation that a mnemonic denotes, and the operand size in bytes if the mnemonic determines it.
 pub(super) fn mnemonic(name: &str) -> Option<(Kind, Option<u64>)> {
     if let Some(kind) = whole_name(name) {
         return Some((kind, None));
