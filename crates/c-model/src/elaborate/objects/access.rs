@@ -2,8 +2,8 @@
 
 use fencewright_c::typed::tree::{Step, Type, TypeKind};
 use fencewright_code::core::{
-    Base, Known, LITERAL_WRITTEN, Location, ObjectId, Origin, Projection, Purpose, Register, StmtKind, Value,
-    View, known, way,
+    Base, Known, LITERAL_WRITTEN, Location, ObjectId, Origin, Purpose, Register, StmtKind, Value, View,
+    known, way,
 };
 use fencewright_code::numbers::{self, Operand};
 use fencewright_program::Span;
@@ -50,11 +50,7 @@ impl Elaborator<'_> {
 
     /// The name of a register that holds the value of a place: the name of the object, or `t` if the object is unknown.
     pub(super) fn name_of(&self, location: &Location) -> String {
-        let field = location.path.iter().rev().find_map(|projection| match projection {
-            Projection::Field(field) => Some(*field),
-            Projection::Element(..) => None,
-        });
-        let Base::Object(object) = &location.base else { return field.map_or("t".into(), |_| "t".into()) };
+        let Base::Object(object) = &location.base else { return "t".into() };
         self.objects[object.0 as usize].name.clone()
     }
 
