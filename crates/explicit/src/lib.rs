@@ -288,8 +288,8 @@ impl Explicit {
     }
 }
 
-/// The stateless search as a member of a portfolio. It stops at the first infinite execution, because no proof is possible then. An execution counts
-/// as infinite when it has 2,000 events.
+/// The stateless search as a member of a portfolio. It stops at the first infinite execution, because no proof is possible then. An execution with
+/// 2,000 events counts as infinite.
 #[derive(Clone, Debug, Default)]
 pub struct Traces;
 

@@ -41,7 +41,7 @@ pub enum BufferDomain {
 /// The largest bound on the number of copies of a value for which multisets are tried, unless the user selects multisets; after that, stores are kept
 /// in order.
 const MOST_COUNTED: u32 = 8;
-/// Maximum number of stores kept in order: searches with more do not terminate in practice.
+/// Maximum number of stores kept in order, unless the user selects `Partial`: searches with more do not terminate in practice.
 const MOST_KEPT: u32 = 16;
 
 /// Which abstractions the engine tries.

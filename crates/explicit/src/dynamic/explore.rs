@@ -6,7 +6,7 @@
 //! the step of the agent of `f`. This sequence is added to the wakeup tree of the node where `e` was taken.
 //!
 //! A step that waits (for the lock, or for values in memory) may have been enabled before a conflicting event, and be taken only much later or never.
-//! So for these steps, and for steps that are disabled at the end of the execution, the search goes back through the writes of the awaited locations,
+//! So for these steps, and for steps that are disabled at the end of the execution, the search goes back through the writes to the awaited objects,
 //! until it finds a write before which the step was enabled. These writes are totally ordered in every execution, so leaving out one write and the
 //! events after it restores the earlier values.
 
@@ -35,7 +35,7 @@ pub(super) struct Node {
 
 /// Inspects the states of the search, and decides when it stops.
 pub trait Observer {
-    /// Called after a step with this footprint. Returns whether to go on.
+    /// Called after a step with this footprint. Returns whether the search goes on.
     fn reached(&mut self, search: &mut Search<'_>, thread: usize, footprint: &[Item]) -> bool;
     /// Called at the end of an execution; `sampled` says whether a `*` was tried with samples only. Returns whether some thread waits forever; `None`
     /// to stop.
@@ -51,7 +51,7 @@ pub struct Search<'p> {
     /// The numbers of executions and events explored so far.
     pub count: Executions,
     pub(super) nodes: Vec<Node>,
-    /// For each object, by its [`Key`](super::footprint::Key), the last access and the last write.
+    /// For each object other than a buffered store, by its [`Key`](super::footprint::Key), the last access and the last write.
     pub(super) heads: Vec<Link>,
     /// The index of the last event of each agent, or `NONE`.
     pub(super) last: Vec<u32>,

@@ -246,8 +246,8 @@ impl Tables {
     }
 }
 
-/// The agents of a program: the code of each thread, and the buffers. Under TSO each thread has one buffer; under PSO, one per cell that it stores
-/// to.
+/// The agents of a program: the code of each thread, and the buffers. Under TSO each thread that stores has one buffer; under PSO, one per cell that
+/// it stores to.
 pub struct Agents {
     /// The number of threads. An agent whose index is less than this number is the program of a thread.
     pub threads: usize,

@@ -80,7 +80,7 @@ pub struct Machine<'p> {
     pub now: u32,
     /// Whether a `*` was tried with samples only.
     pub sampled: bool,
-    /// The first action whose result cannot be represented, if there was one.
+    /// The first [`Limit`] that an action reached, with its source position; `None` if none did.
     pub limit: Option<(Limit, Span)>,
 }
 

@@ -39,9 +39,9 @@
 //!   explored, and each has the footprint of all of them. So all alternatives of a step are independent of the same events, and exploring one
 //!   alternative never makes another redundant.
 //!
-//! On programs whose threads choose by their registers or by one cell (`if`, `while`, `await`, `cas`, `*`) these rules add nothing to `Tr`. Waiting
-//! loops, such as `await`, become steps that wait: see `awaits`. An `await` on registers involves its thread alone: if the condition is false, the
-//! thread waits forever.
+//! On programs without locks whose threads choose by their registers or by one cell (`if`, `while`, `await`, `cas`, `*`) these rules add nothing to
+//! `Tr`. Waiting loops, such as `await`, become steps that wait: see `awaits`. An `await` on registers involves its thread alone: if the condition is
+//! false, the thread waits forever.
 //!
 //! # Properties
 //!

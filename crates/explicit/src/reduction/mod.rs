@@ -51,8 +51,8 @@ const FEW_THREADS: usize = 2;
 /// The partial order reduction of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reduction {
-    /// Local events first for at most two threads, which gives the shortest counterexamples; persistent sets for more, because then the number of
-    /// interleavings dominates.
+    /// Local events first for at most two threads, which gives the shortest counterexamples, and if buffers are bounded or there are too many threads
+    /// for persistent sets; otherwise persistent sets, because the number of interleavings dominates.
     Suited,
     /// None: every interleaving is explored.
     None,
@@ -179,8 +179,8 @@ pub enum Reducer<'c> {
 }
 
 impl<'c> Reducer<'c> {
-    /// The reducer for a reduction; `None` if the reduction is built into the transition relation, or if its choice depends on how a state was
-    /// reached.
+    /// The reducer for a reduction; `None` for the reductions that are built into the transition relation, for `Sleep`, whose choice depends on how a
+    /// state was reached, and for `Suited` and `Dynamic`.
     pub fn new(code: &'c Code, reduction: Reduction) -> Option<Self> {
         let summaries = code.summaries.as_ref()?;
         match reduction {
