@@ -1,6 +1,6 @@
 //! The oracle: all reachable states of a program on the reference semantics, computed as simply as possible.
 //!
-//! Tests compare engines with it, and it confirms a `safe` of the explicit engine if the state space is small.
+//! Tests compare engines with it; and if the state space is small, it confirms answers that come without a trace and without a certificate.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -23,7 +23,7 @@ pub struct Reachable {
 pub enum Incomplete {
     /// There are more states than allowed.
     TooManyStates,
-    /// A `*` without a range, or a step with too many combinations of values for its `*`s.
+    /// An initial value or a `*` without a range, or a step with too many combinations of values for its `*`s.
     UnboundedChoice,
     /// A value that does not fit 64 bits, or an access outside the modelled part of an open array.
     Limit,

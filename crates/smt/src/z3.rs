@@ -1,9 +1,9 @@
 //! Tier 3: Z3 over a pipe, if installed. Never needed, and never trusted without evidence: a model is evaluated here, and `unsat` is passed on as an
 //! opinion ([`Answer::UnsatUnproved`]).
 //!
-//! One process lives as long as the solver and is restarted if it dies. Each query is one `push` and `pop` around declarations and assertions in
-//! SMT-LIB; a marker with the number of the query ends its answer. A thread reads the output of the process, so that an unresponsive process costs no
-//! more than the time limit.
+//! One process lives as long as the solver and is replaced if it dies or does not answer in time. Each query is one `push` and `pop` around
+//! declarations and assertions in SMT-LIB; a marker with the number of the query ends its answer. A thread reads the output of the process, so that
+//! an unresponsive process costs no more than the time limit.
 
 use crate::formula::Formula;
 use crate::integer::Int;

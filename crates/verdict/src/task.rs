@@ -58,7 +58,8 @@ impl<'p> Task<'p> {
     }
 
     /// Passes the answer to the property with this index to the listener. An answer with evidence (a trace, an invariant or a certificate) counts as
-    /// soon as the evidence is confirmed. An answer without evidence counts only at the end of the run, if no better answer was found until then.
+    /// soon as the evidence is confirmed. An answer without evidence counts only at the end of the run, if no better answer was found until then (at
+    /// once if nothing is confirmed).
     pub fn tell(&self, property: usize, early: Early) {
         if let Some(listener) = self.listener {
             listener.hear(property, early);

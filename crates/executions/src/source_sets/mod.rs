@@ -100,7 +100,7 @@ pub enum Incomplete {
     TooManyEvents,
     /// Some execution returns to one of its earlier states, or has `LONGEST` events.
     Endless,
-    /// A `*` without a range, or with too many values.
+    /// An initial value or a `*` without a range, or a step with too many combinations of values for its `*`s.
     UnboundedChoice,
     /// A value that does not fit 64 bits, or an access outside the modelled part of an open array.
     Limit,

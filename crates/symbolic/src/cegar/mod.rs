@@ -76,7 +76,7 @@ impl Default for Options {
     }
 }
 
-/// Maximum number of stores kept in order; larger numbers have never helped.
+/// Maximum number of stores kept in order that refinement tries; larger numbers have never helped.
 const MOST_KEPT: u32 = 8;
 /// Maximum number of stores kept in order before summaries of the other stores are tried. A loop can give a spurious counterexample for each k, each
 /// one store longer than the previous one. In `examples/dijkstra.fw`, `assertions` took 105,066 states when all k up to 8 were tried first; now it

@@ -66,7 +66,8 @@ impl Residue {
         Residue::of(self.rest + by % self.modulus, self.modulus)
     }
 
-    /// The residue of a value that has both residues; `None` if they contradict each other.
+    /// The residue of a value that has both residues; only the one with the greater modulus if their common multiple is too large; `None` if they
+    /// contradict each other.
     pub fn meet(self, other: Residue) -> Option<Self> {
         let common = gcd(self.modulus, other.modulus);
         if (self.rest - other.rest) % common != 0 {

@@ -236,7 +236,8 @@ impl Rows {
         RowOp::Bound(bounds)
     }
 
-    /// Upper bounds of a sum: all its decompositions into few differences of rows, at most `MOST_WAYS`, and the bounds of its single cells.
+    /// Upper bounds of a sum: the single difference of rows with its terms, if there is one; otherwise at most `MOST_WAYS` decompositions into two or
+    /// three differences of rows, and the bounds of its single cells.
     fn totals(&self, sum: &Linear) -> Vec<Total> {
         if sum.terms.is_empty() {
             return vec![Total { constant: sum.constant, entries: Vec::new() }];
