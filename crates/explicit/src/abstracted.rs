@@ -23,7 +23,7 @@ pub struct Found {
     /// Peak memory use of the search, in bytes.
     pub bytes: u64,
     /// If the search did not terminate, a sentence for each buffer or value that kept growing, with the source position of the store or assignment
-    /// responsible.
+    /// responsible, if it is known.
     pub growth: Vec<(String, Option<Span>)>,
 }
 

@@ -47,7 +47,7 @@ impl Drop for Process {
 }
 
 impl Z3 {
-    /// The program named by `FENCEWRIGHT_Z3`, or `z3` on the search path; `None` if it does not start.
+    /// The program named by `FENCEWRIGHT_Z3` or, without that variable, `z3` on the search path; `None` if it does not start or does not answer.
     pub fn find() -> Option<Z3> {
         let named = std::env::var_os("FENCEWRIGHT_Z3").filter(|name| !name.is_empty());
         Z3::at(Path::new(&named.unwrap_or_else(|| "z3".into())))

@@ -311,7 +311,8 @@ pub struct Report {
     pub seen: Seen,
     /// The values of [`Task::observed`] in the explored final states, sorted.
     pub finals: Vec<Vec<i64>>,
-    /// If some property has no answer: a sentence for each buffer or value that grew without bound, with its place in the source.
+    /// If some property has no answer: a sentence for each buffer or value that grew without bound, with the place in the source that makes it grow,
+    /// if it is known.
     pub growth: Vec<(String, Option<Span>)>,
     /// The attempts to answer each property, if several engines work together; otherwise empty.
     pub tried: Vec<Vec<Tried>>,

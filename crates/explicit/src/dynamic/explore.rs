@@ -37,8 +37,8 @@ pub(super) struct Node {
 pub trait Observer {
     /// Called after a step with this footprint. Returns whether the search goes on.
     fn reached(&mut self, search: &mut Search<'_>, thread: usize, footprint: &[Item]) -> bool;
-    /// Called at the end of an execution; `sampled` says whether a `*` was tried with samples only. Returns whether some thread waits forever; `None`
-    /// to stop.
+    /// Called at the end of an execution; `sampled` says whether a `*` was tried with samples only in its last state. Returns whether some thread
+    /// waits forever; `None` to stop.
     fn ended(&mut self, search: &mut Search<'_>, sampled: bool) -> Option<bool>;
     /// Polled with the bytes in use. Returns whether to stop.
     fn poll(&mut self, bytes: u64, count: &Executions) -> bool;
@@ -283,6 +283,6 @@ impl<'p> Search<'p> {
 enum Free {
     /// A step was added to the trees of the node. Contains the outcome of the step, if it has been computed.
     Step(Option<Stepped>),
-    /// Every enabled step is asleep; `enabled` says whether any step is enabled, `sampled` whether a `*` was tried with samples only.
+    /// Every enabled step is asleep; `enabled` says whether any step is enabled, `sampled` whether a `*` was tried there with samples only.
     Nothing { enabled: bool, sampled: bool },
 }

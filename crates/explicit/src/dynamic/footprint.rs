@@ -111,7 +111,7 @@ pub enum Awaited {
 /// Static facts about a location.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// Whether all outgoing steps are local and not observed by properties.
+    /// Whether all outgoing steps are local and change the value of no formula.
     pub local: bool,
     /// Whether some outgoing step is enabled only while no other thread holds the lock.
     pub locks: bool,
