@@ -372,7 +372,7 @@ fn why_incomplete(found: &Found, options: &Options, radius: i64) -> Option<Reaso
     found.sampled.then_some(Reason::UnboundedChoice(radius))
 }
 
-/// The answer to a property that a state decides, with an execution that reaches the state.
+/// The answer to a property that a state decides, with an execution that reaches the state; `unknown` if no such execution is reconstructed.
 fn shown(
     task: &Task<'_>,
     code: &Code,
@@ -416,7 +416,8 @@ struct Proofs {
 }
 
 impl Proofs {
-    /// One certificate for the properties that hold, and one for the `finally exists` that are violated; both contain the set of all states.
+    /// One certificate for the properties that hold, and one for the `finally exists` that are violated; both contain the set of all states. No
+    /// certificates if time or memory does not suffice, or the lists of live registers are too large.
     fn new(task: &Task<'_>, code: &Code, answers: &[Option<Answer>], found: Found, limits: &Limits) -> Self {
         let open = |n: &usize| answers[*n].is_none() && !task.is_settled(*n);
         let properties = (0..answers.len()).filter(open).map(|n| &task.properties[n]);

@@ -114,8 +114,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Finds a run of one thread to a state whose representative is the target, through states that a reduction may have omitted; `None` if there is
-    /// no such run.
+    /// Finds a run of one thread to a state whose representative is the target, through states that a reduction may have omitted; `None` if none is
+    /// found.
     fn run_to(&mut self, target: &[u64]) -> Result<Option<Vec<Event>>, Growth> {
         let Some(summaries) = &self.code.summaries else { return Ok(None) };
         let mut passed = Passed { events: Vec::new(), states: Vec::new(), from: NONE };

@@ -108,7 +108,7 @@ impl<'p> Execution<'p> {
     }
 }
 
-/// The initial registers and memory; the first formula of the encoding has a version for each. `None` if some initial value is unknown.
+/// The initial registers and memory; the first formula of the encoding has a version for each. `None` if some initial value does not fit 64 bits.
 fn initial_values(
     machine: &BufferMachine<'_>,
     encoding: &Encoding,

@@ -179,7 +179,7 @@ impl DomainName {
 /// The progress of a run: written by the engine, read for display.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Number of states stored so far.
+    /// Number of states stored so far, or of events if the engine stores no states.
     pub states: AtomicU64,
     /// Number of states not yet expanded.
     pub frontier: AtomicU64,
@@ -269,7 +269,7 @@ pub struct Tried {
     pub model: MemoryModel,
     /// The names of the threads of the engine's task, if threads of the program were left out of it; otherwise empty.
     pub threads: Vec<String>,
-    /// Number of stored states.
+    /// Number of stored states, counted as in [`Work::states`].
     pub states: u64,
     /// Wall-clock time in seconds, including the time in which other engines had their turns.
     pub seconds: f64,

@@ -14,7 +14,8 @@ pub struct Author {
 /// Statistics of the run of one engine. [`Report::work`](crate::task::Report::work) says how the statistics of several engines are combined.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
-    /// Number of stored states.
+    /// Number of stored states: over all rounds of an engine that works in rounds, except that engine `explicit` counts its last round. For a search
+    /// that stores no states, the number of events.
     pub states: u64,
     /// Peak memory use in bytes.
     pub bytes: u64,

@@ -183,7 +183,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Runs one search for the `open` properties, and answers those that it decides.
+    /// Runs one search for the `open` properties, and records their answers and spurious paths.
     fn round(&mut self, abstraction: Abstraction, open: &[usize]) {
         if open.is_empty() {
             return;

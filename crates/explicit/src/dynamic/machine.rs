@@ -214,7 +214,7 @@ impl<'p> Machine<'p> {
         match &place.awaited {
             Awaited::Nothing => {}
             Awaited::Class(class) => items.push(Item::wait(*class)),
-            // If the index is out of range, the step faults and waits for no cell.
+            // If the index is out of range or cannot be computed, the step faults or reaches a limit, and waits for no cell.
             Awaited::Cell(address) => {
                 if let Ok(cell) = self.address(state, thread, address) {
                     add(items, Item::wait(Key::from(cell)));

@@ -54,7 +54,7 @@ pub const MOST_CONTEXTS: u32 = 64;
 /// The clip constant of zones before any refinement.
 const FIRST_CLIP: i32 = 2;
 
-/// Minimum time granted to `cegar` for a certificate.
+/// Minimum time granted to `cegar` for a certificate, as far as the limits of the run allow.
 const PROOF: Duration = Duration::from_secs(2);
 
 /// Engine `contexts`, which searches with more and more contexts.

@@ -108,7 +108,7 @@ impl Residue {
         terms.iter().map(term).fold(Residue::of(constant, modulus), Residue::plus)
     }
 
-    /// The residue of a form as a constraint; `None` if nothing is known.
+    /// The residue of a form as a constraint; `None` if nothing is known or a number does not fit 64 bits.
     pub fn constraint(self, form: &Linear) -> Option<Constraint> {
         let difference = form.plus(&Linear::constant(-self.rest))?;
         (self.modulus > 1).then_some(Constraint::Multiple(difference, self.modulus))

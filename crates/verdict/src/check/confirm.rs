@@ -203,7 +203,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         found
     }
 
-    /// All states that the reference semantics reaches; `None` if the exploration is not possible within its limits.
+    /// All states that the reference semantics reaches; `None` if the exploration is not requested, or not possible within its limits.
     pub(super) fn reachable(&mut self) -> Option<&Reachable> {
         let (task, limits, confirm) = (self.task, self.limits, self.confirm);
         self.reachable.get_or_insert_with(|| reachable(task, limits, confirm.exploration?)).as_ref()

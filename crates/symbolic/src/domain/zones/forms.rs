@@ -65,8 +65,8 @@ pub enum RowOp {
     Never,
 }
 
-/// The row for a constraint on a sum, normalized. `None` for a difference of two cells, which every zone has, and for sums that are too long, or have
-/// too large numbers, to be useful.
+/// The row for a constraint on a sum, normalized. `None` for a single cell or a difference of two cells, which every zone has, and for sums that are
+/// too long, or have too large numbers, to be useful.
 pub fn form_of(linear: &Linear) -> Option<Linear> {
     const MOST_TERMS: usize = 6;
     // Bounds are much smaller than this number, and differences of forms with such numbers do not overflow.
