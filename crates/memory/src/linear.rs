@@ -140,7 +140,7 @@ pub type Value = Option<Linear>;
 /// Where the cube holds, the expression has this value.
 pub type Case = (Cube, Value);
 
-/// Maximum number of cases of an expression; with more cases, the value is unknown and there are no constraints.
+/// Maximum number of cases of an expression, and of cubes of a condition; with more, the value is unknown and there are no constraints.
 const MOST_CASES: usize = 256;
 
 /// Maximum number of ways through the commands of a step.

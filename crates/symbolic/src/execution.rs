@@ -51,7 +51,7 @@ impl<'p> Execution<'p> {
         &self.control
     }
 
-    /// The number of stores in the buffer of a thread.
+    /// The number of entries in the buffer of a thread: stores, and barriers under PSO.
     pub fn buffered(&self, thread: ThreadId) -> usize {
         self.control.buffers.get(thread.index()).map_or(0, |b| b.queue.len())
     }

@@ -181,7 +181,7 @@ impl DomainName {
 pub struct Progress {
     /// Number of states stored so far, or of events if the engine stores no states.
     pub states: AtomicU64,
-    /// Number of states not yet expanded.
+    /// Estimated number of states not yet expanded.
     pub frontier: AtomicU64,
     /// Memory use of the run, in bytes.
     pub bytes: AtomicU64,

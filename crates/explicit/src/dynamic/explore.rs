@@ -258,7 +258,8 @@ impl<'p> Search<'p> {
         self.machine.recycle(node.state);
     }
 
-    /// Reverses the races of the current execution, and backtracks to a node with an unexplored step. Returns false if there is none.
+    /// Reverses the races of the current execution, and backtracks to a node with an unexplored step. Returns false if there is none, or if the
+    /// search is to stop.
     fn next_execution(&mut self, observer: &mut impl Observer) -> bool {
         self.reverse_races(observer);
         if self.stopped {

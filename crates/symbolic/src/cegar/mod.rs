@@ -193,7 +193,7 @@ impl Run<'_, '_> {
         self.report.work.counts = Counts::Predicates(domain.predicates());
     }
 
-    /// Runs one search for the open properties, and answers a property or refines the abstraction. An error ends the run.
+    /// Runs one search for the open properties, and answers properties or refines the abstraction. An error ends the run.
     fn round<D: Domain>(&mut self, sub: &Task<'_>, open: &[usize], domain: &mut D) -> Result<(), Reason> {
         let live = LiveCells::new(sub, self.limits)?;
         let machine =

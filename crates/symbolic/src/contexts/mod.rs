@@ -244,8 +244,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Searches for evidence, with the current number of contexts and then with more. If a spurious path requires it, replaces `domain` by a finer
-    /// one and returns `Ended::Again`.
+    /// Searches for evidence, with the current number of contexts and then with more. Returns `Ended::Again` if more groups are needed, or after it
+    /// has replaced `domain` by a finer one because of a spurious path.
     fn search<D: Domain>(&mut self, task: &Task<'_>, domain: &mut D) -> Ended {
         let relevance = match Relevance::new(task, self.limits) {
             Ok(relevance) => relevance,
