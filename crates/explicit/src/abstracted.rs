@@ -69,7 +69,7 @@ pub fn run(
     let states = found.stores.iter().map(|s| s.len() as u64).sum();
     let state_bytes = found.stores.iter().map(|s| s.bytes() as u64).sum();
     let incomplete = match why_incomplete(&found, options, RADIUS) {
-        // Stores were left out, so states that were not reached may be reachable.
+        // Stores may have been left out, so states that were not reached may be reachable.
         None if abstraction.cut => Some(Reason::BufferBound(Bound::Thread(abstraction.many))),
         reason => reason,
     };

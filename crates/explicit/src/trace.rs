@@ -14,8 +14,8 @@ use super::orbits::Representatives;
 use super::search::Decided;
 use super::store::NONE;
 
-/// An execution that leads to the state that decides a property. Every stored state was reached by a step from its predecessor, so the execution
-/// exists; a failure to find it is a defect of the engine. With abstract buffers, the result is an execution of the abstract machine only.
+/// An execution that leads to the state that decides a property. Every stored state was reached by a step or a run from its predecessor, so the
+/// execution exists; a failure to find it is a defect of the engine. With abstract buffers, the result is an execution of the abstract machine only.
 pub fn path(
     task: &Task<'_>,
     code: &Code,

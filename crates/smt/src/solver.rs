@@ -119,7 +119,7 @@ pub enum Reason {
     Deadline,
     /// The caller's `stop` returned true.
     Cancelled,
-    /// An external solver gave up, died or returned something unintelligible.
+    /// An external solver gave up, died, or returned something unintelligible or a wrong model.
     External(String),
 }
 
