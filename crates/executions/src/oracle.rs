@@ -34,7 +34,8 @@ pub enum Incomplete {
 /// The initial capacity of the hash table of states. Most programs have fewer states, and enlarging the table would hash all of them again.
 const FEW: usize = 256;
 
-/// All states reachable under `model`; an error if there are more than `limit`. `stop` is polled before each step.
+/// All states reachable under `model`; an error if there are more than `limit`, or if not all of them can be computed. `stop` is polled before each
+/// step.
 pub fn explore(
     program: &Program,
     model: MemoryModel,
@@ -83,7 +84,8 @@ pub fn explore(
     Ok(Reachable { states, deadlocks })
 }
 
-/// All initial states: the product of the initial ranges. An error if there are more than `limit` initial states.
+/// All initial states: the product of the initial ranges. An error if there are more than `limit` initial states, if an initial value is unbounded,
+/// or if `stop` returns true.
 pub fn initial_states(
     reference: &Reference<'_>,
     limit: usize,

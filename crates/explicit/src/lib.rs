@@ -328,7 +328,7 @@ impl Engine for Traces {
     }
 }
 
-/// Whether the program has versions, so that a search up to their order makes sense.
+/// Whether versions are found in the program within the limits, so that a search up to their order makes sense.
 pub fn has_versions(task: &Task<'_>, options: &Options, limits: &Limits) -> bool {
     let options = Options { versions: true, ..options.clone() };
     versions::are_likely(task.program)

@@ -71,7 +71,7 @@ impl<'p> Execution<'p> {
         Some(())
     }
 
-    /// The execution, if there are values for which it is evidence about the property.
+    /// The execution, with values for which it is evidence about the property, if the solver finds such values within the budget.
     pub fn finish(mut self, property: &Property, budget: &Budget) -> Option<Trace> {
         let evidence = self.machine.evidence_condition(&self.control, property)?;
         self.encoding.push_any(&[Command::Assume(evidence)]);

@@ -113,8 +113,9 @@ pub enum Incomplete {
 /// Maximum number of configurations of an execution. The search keeps all of them in memory.
 const LONGEST: usize = 10_000;
 
-/// Enumerates the executions of a program. An error if there are more than `limit` initial states, or if the executions have more than `limit` events
-/// together, common prefixes counted once. `stop` is called with the number of bytes in use before each step is computed.
+/// Enumerates the executions of a program. An error if there are more than `limit` initial states, if the executions have more than `limit` events
+/// together, common prefixes counted once, or if not all executions can be computed. `stop` is called with the number of bytes in use before each
+/// step is computed.
 pub fn enumerate(
     program: &Program,
     model: MemoryModel,

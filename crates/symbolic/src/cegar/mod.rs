@@ -331,7 +331,7 @@ impl Run<'_, '_> {
         !path.is_feasible_on(&BufferMachine::new(self.task.program, buffers), &mut Zones::unclipped())
     }
 
-    /// Cases (3) and (4) of FENCES12 s. 7: refines buffers or domain such that the path is excluded.
+    /// Cases (3) and (4) of FENCES12 s. 7: refines buffers or domain in order to exclude the path.
     fn refine<D: Domain>(
         &mut self,
         task: &Task<'_>,
@@ -405,7 +405,7 @@ struct Spurious<'a> {
 }
 
 impl Spurious<'_> {
-    /// Whether the path is feasible on a machine and ends in a violation, as far as a domain can tell.
+    /// Whether the path is feasible on a machine and ends in a violation, as far as a domain can tell within the limits.
     fn is_feasible_on<D: Domain>(&self, machine: &BufferMachine<'_>, domain: &mut D) -> bool {
         path::is_feasible(machine, self.live, self.path, self.property, domain, self.limits)
     }

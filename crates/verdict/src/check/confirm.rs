@@ -281,7 +281,7 @@ pub fn accepted(
 }
 
 /// Whether an execution under a weaker model also violates the property under SC if its flushes are removed and every store is written to memory
-/// immediately.
+/// immediately. False too if the replay runs out of time.
 fn happens_under_sc(task: &Task<'_>, replayed: &Replayed, property: &Property, limits: &Limits) -> bool {
     let finishing = limits.finishing();
     let stop = || finishing.exceeded(0).is_some();
