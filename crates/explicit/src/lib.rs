@@ -294,7 +294,7 @@ impl Explicit {
 pub struct Traces;
 
 impl Traces {
-    /// Whether every thread can reach its end, so that executions may be finite.
+    /// Whether the end of every thread is reachable in its control-flow graph, so that executions may be finite.
     pub fn are_promising(program: &Program) -> bool {
         let ends = |thread: &Thread| {
             let mut reached = vec![false; thread.locations.len()];

@@ -183,7 +183,8 @@ impl<'t> Graph<'t> {
         }
     }
 
-    /// Whether the thread can always leave a location, along edges that are idle for `head`.
+    /// Whether a single edge without a condition or two edges with opposite conditions leave the location, all of them idle for `head`. Then no
+    /// condition keeps the thread there.
     fn is_passed(&self, location: LocationId, head: LocationId) -> bool {
         // A location may have very many edges, but one with more than two edges is never passed, so three edges suffice to decide.
         let edges: Vec<&Edge> = self.edges_from(location).take(3).collect();

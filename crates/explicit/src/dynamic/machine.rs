@@ -74,7 +74,7 @@ pub struct Machine<'p> {
     pub(super) registers: Vec<usize>,
     /// The offset of the first memory cell in the values of a state.
     pub(super) memory: usize,
-    /// Discarded states, whose allocations are reused: every step copies a state, and all states have the same size.
+    /// Discarded states, whose allocations are reused: every step copies a state, and states differ in size only by their buffered stores.
     pub(super) spare: Vec<State>,
     /// The index of the event for which steps are computed.
     pub now: u32,

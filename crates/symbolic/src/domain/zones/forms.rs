@@ -262,7 +262,7 @@ impl Rows {
         found
     }
 
-    /// A sum as one difference of rows; `None` if no difference of rows has the same terms.
+    /// A sum as one difference of rows; `None` if no difference of rows has the same terms, or a number does not fit 64 bits.
     fn one(&self, sum: &Linear) -> Option<Total> {
         let &(entry, constant) = self.entries.get(&sum.terms)?.first()?;
         Some(Total { constant: sum.constant.checked_sub(constant)?, entries: vec![(entry, 1)] })
