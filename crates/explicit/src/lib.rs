@@ -2,8 +2,9 @@
 //!
 //! Exact for SC, TSO and PSO. States are packed into a few machine words ([`layout`](self)) and explored breadth first or depth first on all cores.
 //! The state space is reduced by live variables, symmetry of threads, and local events first or another partial order reduction ([`Reduction`]). If
-//! the search explores all reachable states, a property that no state violates is proved. If buffers or integers grow without bound, or a `*` has
-//! infinitely many values, the search goes on until it finds a violation or reaches a limit; at a limit the answer is `unknown`, never `safe`.
+//! the search explores all reachable states, a property that no state violates is proved. If buffers or integers grow without bound, the search goes
+//! on until it finds a violation, reaches a limit, or is given up because of the growth. A `*` with infinitely many values is tried with samples
+//! only. Without a violation the answer is then `unknown`, never `safe`.
 //!
 //! As printed, local events first (Algorithms 4.2 and 4.3) preserves memory contents only. Here properties also refer to labels and registers, so
 //! four corrections are needed; without them states are missed. (1) An event that changes a label or register observed by a property is not local.

@@ -1,7 +1,7 @@
 //! Conditions on the final states of a program, as in litmus tests.
 //!
-//! An engine that enumerates states finds the final states. The module [`check`](mod@crate::check) confirms them like every other answer and
-//! evaluates the condition in them.
+//! An engine that enumerates states or executions finds the final states. The module [`check`](mod@crate::check) confirms them like every other
+//! answer and evaluates the condition in them.
 
 use std::collections::HashMap;
 

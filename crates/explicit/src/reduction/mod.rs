@@ -23,7 +23,8 @@
 //! **Assumptions.** None about programs: loops, locks, atomic steps, faults and unbounded values are covered. Where a step reaches a limit of the
 //! engine, or a `*` is sampled, all steps are taken (in `cartesian`, a sampled `*` ends a prefix). The states of a reduced search are not an
 //! inductive invariant. For persistent sets the checker of certificates can still check that the states suffice, because it recomputes the sets; with
-//! the other choices a proof relies on the engine, and is confirmed only if the reference semantics can be explored too.
+//! the other choices a proof relies on the engine, and is confirmed only if a second search, with persistent sets, yields a certificate, or if the
+//! reference semantics can be explored too.
 
 mod ample;
 mod cartesian;
