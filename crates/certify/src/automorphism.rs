@@ -274,7 +274,8 @@ impl Exchange<'_> {
         action
     }
 
-    /// The image of the action of an edge; `None` if it has no image, or if the kinds of registers after it are not those of the target location.
+    /// The image of the action of an edge; `None` if it has no image, or if the kinds of registers are not those of the fault location before an
+    /// operation or those of the target location at the end.
     fn action(&self, thread: ThreadId, edge: &Edge) -> Option<Action> {
         let registers = self.program.thread(thread).registers.len() as u32;
         let fault = self.program.thread(thread).fault;

@@ -25,9 +25,9 @@ pub enum Rejection {
     Format(String),
     /// The certificate is about a property that the program does not have, or that no certificate of this kind can show.
     Property(String),
-    /// The families or classes of the certificate contain threads that cannot be exchanged.
+    /// The families or classes of the certificate contain threads that cannot be exchanged, or slices that should be equal up to names are not.
     Symmetry(String),
-    /// A reduction that the certificate states is not justified; the text gives the reason.
+    /// A reduction that the certificate states, or the omission of threads from a slice, is not justified; the text gives the reason.
     Reduction(String),
     /// The certificate declares a number of the program to be a version, but the program depends on more than the order of that number.
     Versions(String),
@@ -35,8 +35,8 @@ pub enum Rejection {
     Transformation(String),
     /// The proof with this number is wrong, for the given reason; used if the certificate has several proofs.
     Proof(usize, Box<Rejection>),
-    /// The state with this number is not a state of the machine, occurs twice, or has constraints that are not in normal form, for example because
-    /// they mention a cell that does not exist.
+    /// The state with this number is not a state of the machine, occurs twice, has an odd version, or has constraints that are not in normal form,
+    /// for example because they mention a cell that does not exist.
     State(usize),
     /// The proof does not cover all initial states.
     Start,

@@ -5,8 +5,8 @@ use fencewright_memory::{CellId, Constraint, Linear};
 use fencewright_proof::{FormulaId, Formulas, Refuter, Relation, Stop, Sum, Values, verify};
 
 /// Whether the constraints in `known` entail the disjunction of the cubes; without cubes, whether `known` is unsatisfiable. If this is not shown, the
-/// error contains values that the refuter considers a counterexample, if it found some; they are not verified here. When `stop` returns true, nothing
-/// is entailed.
+/// error contains values that the refuter considers a counterexample, if it found some; they are not verified here. If `stop` interrupts the refuter,
+/// the error contains no values.
 pub fn entails_some(
     known: &Cube,
     cubes: &[Cube],

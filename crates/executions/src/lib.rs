@@ -1,6 +1,8 @@
-//! Analyses of executions on the reference semantics: their reachable states, and the happens-before relation of a single execution.
+//! Analyses of executions on the reference semantics: reachable states, classes of equivalent executions, and the happens-before relation of a single
+//! execution.
 //!
-//! * [`oracle`]: every reachable state of a small program. Used to test engines, and to confirm explicit proofs.
+//! * [`oracle`]: every reachable state of a small program. Used to test engines, and to confirm answers that come without a trace and without a
+//!   certificate.
 //! * [`happens_before`]: the relation that decides whether an execution is equivalent to one under SC.
 //! * [`source_sets`]: one execution of each class of equivalent executions. Used to confirm results of the engine that explores executions.
 //!

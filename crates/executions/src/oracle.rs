@@ -1,6 +1,6 @@
 //! The oracle: all reachable states of a program on the reference semantics, computed as simply as possible.
 //!
-//! Tests compare engines with it, and it confirms a `safe` of the explicit engine if the state space is small.
+//! Tests compare engines with it; and if the state space is small, it confirms answers that come without a trace and without a certificate.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -23,7 +23,7 @@ pub struct Reachable {
 pub enum Incomplete {
     /// There are more states than allowed.
     TooManyStates,
-    /// A `*` without a range, or a step with too many combinations of values for its `*`s.
+    /// An initial value or a `*` without a range, or a step with too many combinations of values for its `*`s.
     UnboundedChoice,
     /// A value that does not fit 64 bits, or an access outside the modelled part of an open array.
     Limit,
@@ -34,7 +34,8 @@ pub enum Incomplete {
 /// The initial capacity of the hash table of states. Most programs have fewer states, and enlarging the table would hash all of them again.
 const FEW: usize = 256;
 
-/// All states reachable under `model`; an error if there are more than `limit`. `stop` is polled before each step.
+/// All states reachable under `model`; an error if there are more than `limit`, or if not all of them can be computed. `stop` is polled before each
+/// step.
 pub fn explore(
     program: &Program,
     model: MemoryModel,
@@ -83,7 +84,8 @@ pub fn explore(
     Ok(Reachable { states, deadlocks })
 }
 
-/// All initial states: the product of the initial ranges. An error if there are more than `limit` initial states.
+/// All initial states: the product of the initial ranges. An error if there are more than `limit` initial states, if an initial value is unbounded,
+/// or if `stop` returns true.
 pub fn initial_states(
     reference: &Reference<'_>,
     limit: usize,

@@ -2,7 +2,7 @@
 //! occurrences of each value, per cell.
 //!
 //! An abstract buffer is a *queue* of at most k stores (PSO: k per memory cell) and a *rest*: for each cell a multiset of values and the value that
-//! was added last. Counts saturate at `many`, which then stands for any number from `many` on.
+//! was added last. Counts saturate at `many`, which stands for any number of copies, even 0: flushing a copy does not decrease it.
 //!
 //! | | k | many | figure |
 //! |---|---|---|---|
@@ -35,7 +35,7 @@ pub struct Abstraction {
     pub k: u32,
     /// Whether the oldest or the newest stores are kept in order.
     pub kept: Kept,
-    /// At least 1. Copies of a value are counted up to `many`; unless `cut`, a count of `many` stands for any number from `many` on.
+    /// At least 1. Copies of a value are counted up to `many`; unless `cut`, a count of `many` stands for any number of copies, even 0.
     pub many: u32,
     /// Whether a store is cut off, that is, not explored, if the buffer already has `many` copies of its value. Otherwise the count saturates.
     pub cut: bool,
@@ -45,7 +45,7 @@ impl Abstraction {
     /// For each cell, the set of buffered values and the value added last; the number of copies of a value is not kept.
     pub const SET: Abstraction = Abstraction::multiset(1);
 
-    /// Multisets in which a count of `many` stands for any number from `many` on.
+    /// Multisets in which a count of `many` stands for any number of copies, even 0.
     pub const fn multiset(many: u32) -> Self {
         Abstraction { k: 0, kept: Kept::Oldest, many, cut: false }
     }

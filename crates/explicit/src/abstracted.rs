@@ -23,7 +23,7 @@ pub struct Found {
     /// Peak memory use of the search, in bytes.
     pub bytes: u64,
     /// If the search did not terminate, a sentence for each buffer or value that kept growing, with the source position of the store or assignment
-    /// responsible.
+    /// responsible, if it is known.
     pub growth: Vec<(String, Option<Span>)>,
 }
 
@@ -69,7 +69,7 @@ pub fn run(
     let states = found.stores.iter().map(|s| s.len() as u64).sum();
     let state_bytes = found.stores.iter().map(|s| s.bytes() as u64).sum();
     let incomplete = match why_incomplete(&found, options, RADIUS) {
-        // Stores were left out, so states that were not reached may be reachable.
+        // Stores may have been left out, so states that were not reached may be reachable.
         None if abstraction.cut => Some(Reason::BufferBound(Bound::Thread(abstraction.many))),
         reason => reason,
     };

@@ -1,5 +1,5 @@
 //! The program compiled for the explicit engine: registers and memory cells become slots of a packed state, expressions become short instruction
-//! lists, and each edge records whether a property can observe its effect.
+//! lists, and each edge records whether it can change the value of a formula that must never hold.
 
 mod threads;
 
@@ -94,7 +94,7 @@ pub struct EdgeCode {
     pub to: u64,
     /// The compiled action; writes to registers that are dead afterwards only check the range.
     pub action: ActionCode,
-    /// Whether the edge is local: it commutes with all steps of other threads, and no property observes it.
+    /// Whether the edge is local: it commutes with all steps of other threads, and is not `visible`.
     pub local: bool,
     /// Whether the edge can change the value of the formula of a [`PropertyKind::Never`](fencewright_program::PropertyKind::Never).
     pub visible: bool,

@@ -64,9 +64,9 @@ pub struct Summary {
     pub moved: bool,
     /// Whether only samples were tried for some `*`.
     pub sampled: bool,
-    /// Whether a store was not explored because of the bound on buffers.
+    /// Whether a store was not explored, because of the bound on buffers or because an abstract buffer cut it off.
     pub bounded: bool,
-    /// An action whose result the explicit engine cannot represent, if there was one.
+    /// A [`Limit`] that an action reached, with its source position; `None` if none did.
     pub limit: Option<(Limit, Span)>,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! In an instance of `thread p[me in 0..N]` the number of the thread is a constant. If the code of two instances differs in a constant, that constant
 //! is assumed to be a thread number. Registers, variables and array indices belong to one *class* if values flow between them or are compared for
-//! equality. All values of the class of a thread number are thread numbers, unless the class takes part in arithmetic, receives the result of a
-//! comparison, or is compared with another class by `<`; then it holds plain values.
+//! equality. All values of the class of a thread number are thread numbers, unless the class takes part in arithmetic, is or receives a truth value,
+//! or is compared by `<` with anything but a constant; then it holds plain values.
 //!
 //! This is a heuristic. Soundness rests on the check in [`fencewright_certify::automorphism`] that compares the program with its image.
 
@@ -79,7 +79,7 @@ fn meet(a: &Family, b: &Family) -> bool {
         && a.registers.is_disjoint(&b.registers))
 }
 
-/// Partitions a family into sets of threads, any two of which may be exchanged; exchangeability is transitive.
+/// The sets of at least two threads of a family, any two of which may be exchanged; exchangeability is transitive.
 fn parts(family: &Family, mut exchangeable: impl FnMut(usize, usize) -> bool) -> Vec<Family> {
     let mut parts: Vec<Vec<usize>> = Vec::new();
     for n in 0..family.threads.len() {
@@ -109,7 +109,7 @@ struct Kinds<'a> {
     parent: Vec<Node>,
     variables: usize,
     /// For each thread and location, the node of the first live register; the nodes of the other live registers follow in order. Instances of a
-    /// template share their nodes.
+    /// template with the same live registers share their nodes.
     registers: Vec<Vec<Node>>,
     /// For each thread, the constants of its code in order, each with its class.
     constants: Vec<Vec<(i64, Node)>>,

@@ -2,8 +2,9 @@
 //!
 //! Exact for SC, TSO and PSO. States are packed into a few machine words ([`layout`](self)) and explored breadth first or depth first on all cores.
 //! The state space is reduced by live variables, symmetry of threads, and local events first or another partial order reduction ([`Reduction`]). If
-//! the search explores all reachable states, a property that no state violates is proved. If buffers or integers grow without bound, or a `*` has
-//! infinitely many values, the search goes on until it finds a violation or reaches a limit; at a limit the answer is `unknown`, never `safe`.
+//! the search explores all reachable states, a property that no state violates is proved. If buffers or integers grow without bound, the search goes
+//! on until it finds a violation, reaches a limit, or is given up because of the growth. A `*` with infinitely many values is tried with samples
+//! only. Without a violation the answer is then `unknown`, never `safe`.
 //!
 //! As printed, local events first (Algorithms 4.2 and 4.3) preserves memory contents only. Here properties also refer to labels and registers, so
 //! four corrections are needed; without them states are missed. (1) An event that changes a label or register observed by a property is not local.
@@ -288,13 +289,13 @@ impl Explicit {
     }
 }
 
-/// The stateless search as a member of a portfolio. It stops at the first infinite execution, because no proof is possible then. An execution counts
-/// as infinite when it has 2,000 events.
+/// The stateless search as a member of a portfolio. It stops at the first infinite execution, because no proof is possible then. An execution with
+/// 2,000 events counts as infinite.
 #[derive(Clone, Debug, Default)]
 pub struct Traces;
 
 impl Traces {
-    /// Whether every thread can reach its end, so that executions may be finite.
+    /// Whether the end of every thread is reachable in its control-flow graph, so that executions may be finite.
     pub fn are_promising(program: &Program) -> bool {
         let ends = |thread: &Thread| {
             let mut reached = vec![false; thread.locations.len()];
@@ -328,7 +329,7 @@ impl Engine for Traces {
     }
 }
 
-/// Whether the program has versions, so that a search up to their order makes sense.
+/// Whether versions are found in the program within the limits, so that a search up to their order makes sense.
 pub fn has_versions(task: &Task<'_>, options: &Options, limits: &Limits) -> bool {
     let options = Options { versions: true, ..options.clone() };
     versions::are_likely(task.program)
@@ -372,7 +373,7 @@ fn why_incomplete(found: &Found, options: &Options, radius: i64) -> Option<Reaso
     found.sampled.then_some(Reason::UnboundedChoice(radius))
 }
 
-/// The answer to a property that a state decides, with an execution that reaches the state.
+/// The answer to a property that a state decides, with an execution that reaches the state; `unknown` if no such execution is reconstructed.
 fn shown(
     task: &Task<'_>,
     code: &Code,
@@ -416,7 +417,8 @@ struct Proofs {
 }
 
 impl Proofs {
-    /// One certificate for the properties that hold, and one for the `finally exists` that are violated; both contain the set of all states.
+    /// One certificate for the properties that hold, and one for the `finally exists` that are violated; both contain the set of all states. No
+    /// certificates if time or memory does not suffice, or the lists of live registers are too large.
     fn new(task: &Task<'_>, code: &Code, answers: &[Option<Answer>], found: Found, limits: &Limits) -> Self {
         let open = |n: &usize| answers[*n].is_none() && !task.is_settled(*n);
         let properties = (0..answers.len()).filter(open).map(|n| &task.properties[n]);

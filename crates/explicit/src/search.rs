@@ -36,11 +36,11 @@ pub struct Found {
     pub sizes: Sizes,
     /// Why the search ended early, if it did.
     pub stopped: Option<Reason>,
-    /// Whether a `*` was tried with samples only.
+    /// Whether some `*` or initial value was tried with samples only.
     pub sampled: bool,
-    /// Whether a store was not explored because of the bound on buffers.
+    /// Whether a store was not explored, because of the bound on buffers or because an abstract buffer cut it off.
     pub bounded: bool,
-    /// An action whose result the explicit engine cannot represent, if there was one.
+    /// A [`Limit`] that an action or a formula reached, with its source position; `None` if none did.
     pub limit: Option<(Limit, Span)>,
     /// The values of the task's observables in all final states.
     pub finals: BTreeSet<Vec<i64>>,
@@ -255,14 +255,15 @@ impl Shared<'_> {
         }
     }
 
-    /// Whether all open properties have been answered elsewhere, so that the search is no longer needed.
+    /// Whether the search is no longer needed, because all open properties have been answered elsewhere. False if the task has no properties or
+    /// observes final states.
     pub(super) fn is_settled(&self) -> bool {
         let decided = self.decided.lock().expect("no worker panicked");
         let settled = |(n, state): (usize, &Option<u32>)| state.is_some() || self.task.is_settled(n);
         !decided.is_empty() && self.task.observed.is_empty() && decided.iter().enumerate().all(settled)
     }
 
-    /// Whether time and memory suffice to go on; if not, the search is stopped.
+    /// Stops the search if a limit is reached. Returns whether the search goes on.
     pub(super) fn goes_on(&self) -> bool {
         let used = self.bytes.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum();
         if let Some(reason) = self.limits.exceeded(used) {

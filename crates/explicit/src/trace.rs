@@ -14,8 +14,8 @@ use super::orbits::Representatives;
 use super::search::Decided;
 use super::store::NONE;
 
-/// An execution that leads to the state that decides a property. Every stored state was reached by a step from its predecessor, so the execution
-/// exists; a failure to find it is a defect of the engine. With abstract buffers, the result is an execution of the abstract machine only.
+/// An execution that leads to the state that decides a property. Every stored state was reached by a step or a run from its predecessor, so the
+/// execution exists; a failure to find it is a defect of the engine. With abstract buffers, the result is an execution of the abstract machine only.
 pub fn path(
     task: &Task<'_>,
     code: &Code,
@@ -114,8 +114,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Finds a run of one thread to a state whose representative is the target, through states that a reduction may have omitted; `None` if there is
-    /// no such run.
+    /// Finds a run of one thread to a state whose representative is the target, through states that a reduction may have omitted; `None` if none is
+    /// found.
     fn run_to(&mut self, target: &[u64]) -> Result<Option<Vec<Event>>, Growth> {
         let Some(summaries) = &self.code.summaries else { return Ok(None) };
         let mut passed = Passed { events: Vec::new(), states: Vec::new(), from: NONE };

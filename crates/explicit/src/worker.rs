@@ -204,7 +204,7 @@ impl<'a, 's> Worker<'a, 's> {
         self.store_own();
     }
 
-    /// Expands a state, or only the `woken` parts, which left its sleep set. Returns false if it must be expanded again in a wider layout.
+    /// Expands a state, or only the parts in `woken` after a change of its sleep set. Returns false if it has to be repeated in a wider layout.
     fn expand(&mut self, number: u32, woken: Option<u64>) -> bool {
         let parent = number * self.shared.workers as u32 + self.me as u32;
         let made = self.made;
@@ -440,7 +440,7 @@ impl<'a, 's> Worker<'a, 's> {
         }
     }
 
-    /// The memory that all states need in the layout that satisfies the requested growth, in bytes.
+    /// The memory that the states of this worker need in the layout that satisfies the requested growth, in bytes.
     fn bytes_to_widen(&self) -> usize {
         let growth = self.shared.growth();
         if growth.is_empty() {

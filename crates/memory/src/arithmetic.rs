@@ -161,7 +161,8 @@ fn small(
     Some(all)
 }
 
-/// The cases of a commutative operator where one of its operands is a small number.
+/// The cases of a commutative operator: those of [`binary`] where one of its operands is a small number; elsewhere the value is unknown. `None` if a
+/// number does not fit 64 bits.
 fn either_small(op: BinaryOp, a: &Linear, b: &Linear, fresh: &mut Fresh) -> Option<Vec<Case>> {
     let elsewhere = small(b, |b, fresh| binary(op, a, b, fresh), unknown(), fresh)?;
     small(a, |a, fresh| binary(op, a, b, fresh), elsewhere, fresh)

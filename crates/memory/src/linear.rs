@@ -140,7 +140,7 @@ pub type Value = Option<Linear>;
 /// Where the cube holds, the expression has this value.
 pub type Case = (Cube, Value);
 
-/// Maximum number of cases of an expression; with more cases, the value is unknown and there are no constraints.
+/// Maximum number of cases of an expression, and of cubes of a condition; with more, the value is unknown and there are no constraints.
 const MOST_CASES: usize = 256;
 
 /// Maximum number of ways through the commands of a step.
@@ -281,8 +281,8 @@ fn both(left: &[Cube], right: &[Cube]) -> Vec<Cube> {
     left.iter().flat_map(|l| right.iter().map(move |r| [l.as_slice(), r].concat())).collect()
 }
 
-/// Removes contradictory cubes. If too many remain, or one has no constraints and so covers all states, the result is a single cube without
-/// constraints.
+/// Removes cubes with a false constraint that mentions no cell. If too many remain, or one has no constraints and so covers all states, the result is
+/// a single cube without constraints.
 fn few(cubes: Vec<Cube>) -> Vec<Cube> {
     let mut cubes: Vec<Cube> = cubes.into_iter().filter_map(consistent).collect();
     cubes.dedup();

@@ -53,7 +53,7 @@ pub struct Differences {
     trail: Vec<Change>,
 }
 
-/// An earlier state of a cell.
+/// An earlier cell or source, with its position.
 enum Change {
     Cell(usize, Cell),
     Source(usize, Source),

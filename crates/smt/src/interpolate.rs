@@ -25,7 +25,7 @@ use std::fmt;
 pub enum Failure {
     /// The proof does not fit the assertions.
     WrongProof,
-    /// The proof uses an integer argument (GCD step) that mixes variables of different assertions.
+    /// The proof uses an integer argument (a GCD step or a cut) that mixes variables of different assertions.
     Mixed,
     /// The sequence could not be confirmed within the budget.
     Unconfirmed,

@@ -119,7 +119,7 @@ pub enum Reason {
     Deadline,
     /// The caller's `stop` returned true.
     Cancelled,
-    /// An external solver gave up, died or returned something unintelligible.
+    /// An external solver gave up, died, or returned something unintelligible or a wrong model.
     External(String),
 }
 
@@ -137,7 +137,7 @@ impl fmt::Display for Reason {
 /// Limits on the work of a solver.
 #[derive(Clone)]
 pub struct Budget {
-    /// Maximum number of case splits and pivots.
+    /// Maximum number of case splits, pivots, and rounds of the integer procedures together.
     pub steps: u64,
     /// The time at which to stop.
     pub deadline: Option<Instant>,

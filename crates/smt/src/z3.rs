@@ -1,9 +1,9 @@
 //! Tier 3: Z3 over a pipe, if installed. Never needed, and never trusted without evidence: a model is evaluated here, and `unsat` is passed on as an
 //! opinion ([`Answer::UnsatUnproved`]).
 //!
-//! One process lives as long as the solver and is restarted if it dies. Each query is one `push` and `pop` around declarations and assertions in
-//! SMT-LIB; a marker with the number of the query ends its answer. A thread reads the output of the process, so that an unresponsive process costs no
-//! more than the time limit.
+//! One process lives as long as the solver and is replaced if it dies or does not answer in time. Each query is one `push` and `pop` around
+//! declarations and assertions in SMT-LIB; a marker with the number of the query ends its answer. A thread reads the output of the process, so that
+//! an unresponsive process costs no more than the time limit.
 
 use crate::formula::Formula;
 use crate::integer::Int;
@@ -47,7 +47,7 @@ impl Drop for Process {
 }
 
 impl Z3 {
-    /// The program named by `FENCEWRIGHT_Z3`, or `z3` on the search path; `None` if it does not start.
+    /// The program named by `FENCEWRIGHT_Z3` or, without that variable, `z3` on the search path; `None` if it does not start or does not answer.
     pub fn find() -> Option<Z3> {
         let named = std::env::var_os("FENCEWRIGHT_Z3").filter(|name| !name.is_empty());
         Z3::at(Path::new(&named.unwrap_or_else(|| "z3".into())))

@@ -1,9 +1,9 @@
 //! Encoding of paths as formulas. Each step of a path, on one branch through its commands, becomes a conjunction of constraints over versions of
 //! cells (static single assignment).
 //!
-//! Every write to a cell makes a new version of the cell, which is a variable of the solver. The formula of a step relates the versions before the
-//! step to those after it. If the path is feasible, the conjunction of the formulas is satisfiable. The converse holds if all arithmetic is linear:
-//! nonlinear values are unconstrained.
+//! A write to a cell makes a new version of the cell, which is a variable of the solver (only [`Encoding::push_any`] may share the version of a
+//! copied cell). The formula of a step relates the versions before the step to those after it. If the path is feasible, the conjunction of the
+//! formulas is satisfiable. The converse holds if all arithmetic is linear: nonlinear values are unconstrained.
 //!
 //! A summary cell stands for its versions since its last assignment, one for each value that was folded into it. A copy of one of its values equals
 //! one of these versions.

@@ -51,7 +51,7 @@ impl<'p> Execution<'p> {
         &self.control
     }
 
-    /// The number of stores in the buffer of a thread.
+    /// The number of entries in the buffer of a thread: stores, and barriers under PSO.
     pub fn buffered(&self, thread: ThreadId) -> usize {
         self.control.buffers.get(thread.index()).map_or(0, |b| b.queue.len())
     }
@@ -71,7 +71,7 @@ impl<'p> Execution<'p> {
         Some(())
     }
 
-    /// The execution, if there are values for which it is evidence about the property.
+    /// The execution, with values for which it is evidence about the property, if the solver finds such values within the budget.
     pub fn finish(mut self, property: &Property, budget: &Budget) -> Option<Trace> {
         let evidence = self.machine.evidence_condition(&self.control, property)?;
         self.encoding.push_any(&[Command::Assume(evidence)]);
@@ -108,7 +108,7 @@ impl<'p> Execution<'p> {
     }
 }
 
-/// The initial registers and memory; the first formula of the encoding has a version for each. `None` if some initial value is unknown.
+/// The initial registers and memory; the first formula of the encoding has a version for each. `None` if some initial value does not fit 64 bits.
 fn initial_values(
     machine: &BufferMachine<'_>,
     encoding: &Encoding,

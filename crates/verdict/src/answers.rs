@@ -15,12 +15,12 @@ impl Report {
         }
     }
 
-    /// Whether every property has a definite answer, or one is violated and the task needs only one violation.
+    /// Whether every property has a definite answer or a verdict already, or one is violated and the task needs only one violation.
     pub fn is_decided(&self, task: &Task<'_>) -> bool {
         self.is_violated_and_enough(task) || self.open(task).is_empty()
     }
 
-    /// Whether every property has an answer with evidence, or one is violated and the task needs only one violation.
+    /// Whether every property has an answer with evidence or a verdict already, or one is violated and the task needs only one violation.
     pub fn is_decided_with_evidence(&self, task: &Task<'_>) -> bool {
         self.is_violated_and_enough(task) || self.without_evidence(task).is_empty()
     }
@@ -102,8 +102,8 @@ impl Report {
     }
 }
 
-/// Orders answers by how informative they are. Open answers have the lowest rank, then cancelled runs, then tasks that the engine does not support;
-/// answers with evidence have the highest.
+/// Orders answers by how informative they are. Open answers have the lowest rank, then cancelled runs, then tasks that the engine does not support or
+/// has searched up to a number of contexts only; answers with evidence have the highest.
 pub fn rank(answer: &Answer) -> u8 {
     match answer {
         Answer::Open => 0,

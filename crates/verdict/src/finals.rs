@@ -1,7 +1,7 @@
 //! Conditions on the final states of a program, as in litmus tests.
 //!
-//! An engine that enumerates states finds the final states. The module [`check`](mod@crate::check) confirms them like every other answer and
-//! evaluates the condition in them.
+//! An engine that enumerates states or executions finds the final states. The module [`check`](mod@crate::check) confirms them like every other
+//! answer and evaluates the condition in them.
 
 use std::collections::HashMap;
 
@@ -127,7 +127,7 @@ impl<'p> Condition<'p> {
     }
 }
 
-/// Whether a formula holds whose leaves are indices into `values`; `None` if that cannot be computed in 64 bits.
+/// Whether a formula holds whose leaves are indices into `values`; `None` if it overflows, divides by zero or shifts out of range.
 fn truth(formula: &Expr<usize>, values: &[i64]) -> Option<bool> {
     formula.eval(&mut |&position| values[position]).ok().map(|value| value != 0)
 }

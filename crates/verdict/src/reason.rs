@@ -13,7 +13,7 @@ use fencewright_program::reference::Limit;
 pub enum Reason {
     /// The time limit, which is given here, was reached.
     Timeout(Duration),
-    /// The memory limit, given here in bytes, was reached.
+    /// The memory limit, given here in bytes, was reached; or a search has more states than it can number, with this memory use.
     Memory(u64),
     /// The run was cancelled, by the user or because its answer was not needed any more.
     Cancelled,
@@ -26,13 +26,13 @@ pub enum Reason {
     Limit(Limit, Span),
     /// The engine does not support some construct: a description, and the place in the source, if there is one.
     Unsupported(String, Option<Span>),
-    /// There is no violation within this many contexts. The inner reason says why executions with more contexts were not searched; `None` if the user
-    /// did not request more.
+    /// There is no violation within this many contexts. The inner reason says why executions with more contexts were not searched; `None` if this is
+    /// the maximum number of contexts.
     Contexts(u32, Option<Box<Reason>>),
     /// The engine stopped early: it had found no violation, and a buffer or value grew in a loop that does not visibly bound it. The rest of the
     /// memory is left to other engines.
     Endless,
-    /// There is a proof, but no time was left to check it.
+    /// There is a proof or an execution, but no time was left to confirm it.
     NotConfirmed,
     /// There is a proof, but the checker could not decide whether it is valid.
     Unconfirmed(Undecided),

@@ -58,7 +58,8 @@ impl<'p> Task<'p> {
     }
 
     /// Passes the answer to the property with this index to the listener. An answer with evidence (a trace, an invariant or a certificate) counts as
-    /// soon as the evidence is confirmed. An answer without evidence counts only at the end of the run, if no better answer was found until then.
+    /// soon as the evidence is confirmed. An answer without evidence counts only at the end of the run, if no better answer was found until then (at
+    /// once if nothing is confirmed).
     pub fn tell(&self, property: usize, early: Early) {
         if let Some(listener) = self.listener {
             listener.hear(property, early);
@@ -178,9 +179,9 @@ impl DomainName {
 /// The progress of a run: written by the engine, read for display.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Number of states stored so far.
+    /// Number of states stored so far, or of events if the engine stores no states.
     pub states: AtomicU64,
-    /// Number of states not yet expanded.
+    /// Estimated number of states not yet expanded.
     pub frontier: AtomicU64,
     /// Memory use of the run, in bytes.
     pub bytes: AtomicU64,
@@ -268,7 +269,7 @@ pub struct Tried {
     pub model: MemoryModel,
     /// The names of the threads of the engine's task, if threads of the program were left out of it; otherwise empty.
     pub threads: Vec<String>,
-    /// Number of stored states.
+    /// Number of stored states, counted as in [`Work::states`].
     pub states: u64,
     /// Wall-clock time in seconds, including the time in which other engines had their turns.
     pub seconds: f64,
@@ -310,7 +311,8 @@ pub struct Report {
     pub seen: Seen,
     /// The values of [`Task::observed`] in the explored final states, sorted.
     pub finals: Vec<Vec<i64>>,
-    /// If some property has no answer: a sentence for each buffer or value that grew without bound, with its place in the source.
+    /// If some property has no answer: a sentence for each buffer or value that grew without bound, with the place in the source that makes it grow,
+    /// if it is known.
     pub growth: Vec<(String, Option<Span>)>,
     /// The attempts to answer each property, if several engines work together; otherwise empty.
     pub tried: Vec<Vec<Tried>>,

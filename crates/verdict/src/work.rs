@@ -14,9 +14,10 @@ pub struct Author {
 /// Statistics of the run of one engine. [`Report::work`](crate::task::Report::work) says how the statistics of several engines are combined.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
-    /// Number of stored states.
+    /// Number of stored states: over all rounds of an engine that works in rounds, except that engine `explicit` counts its last round. For a search
+    /// that stores no states, the number of events.
     pub states: u64,
-    /// Peak memory use in bytes.
+    /// Peak size of the engine's own data, in bytes.
     pub bytes: u64,
     /// Statistics that depend on the kind of engine.
     pub counts: Counts,
@@ -30,7 +31,7 @@ pub enum Counts {
     Nothing,
     /// For engines that store concrete states.
     States {
-        /// Bytes of the stored states alone, without other data of the search.
+        /// Bytes of the stored states, with their predecessors and hash tables but without other data of the search.
         state_bytes: u64,
         /// Number of transitions; `None` if not all of them were counted.
         transitions: Option<u64>,
@@ -46,7 +47,7 @@ pub enum Counts {
 }
 
 impl Work {
-    /// Bytes of the stored states themselves; 0 if the engine does not count them.
+    /// Bytes of the stored states, with their predecessors and hash tables; 0 if the engine does not count them.
     pub fn state_bytes(&self) -> u64 {
         match self.counts {
             Counts::States { state_bytes, .. } => state_bytes,

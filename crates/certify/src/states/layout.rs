@@ -167,7 +167,7 @@ impl Layout {
     }
 }
 
-/// Reserves the bits of a field; an error if one of them is already reserved.
+/// Reserves the bits of a field; an error if one of them does not exist or is already reserved.
 fn take(field: Field, taken: &mut [u64]) -> Result<(), String> {
     match taken.get_mut(field.word as usize) {
         Some(word) if *word & field.bits() == 0 => {

@@ -122,7 +122,7 @@ impl<'a> Orbit<'a> {
         }
     }
 
-    /// Whether some permutation maps the state to one for which `contains` is true.
+    /// Whether one of the permutations that are tried maps the state to one for which `contains` is true.
     pub fn meets(&mut self, state: &[u64], contains: &impl Fn(&[u64]) -> bool) -> bool {
         let set = self.set;
         for (sorted, family) in self.sorted.iter_mut().zip(&set.symmetry) {

@@ -100,7 +100,7 @@ pub enum Incomplete {
     TooManyEvents,
     /// Some execution returns to one of its earlier states, or has `LONGEST` events.
     Endless,
-    /// A `*` without a range, or with too many values.
+    /// An initial value or a `*` without a range, or a step with too many combinations of values for its `*`s.
     UnboundedChoice,
     /// A value that does not fit 64 bits, or an access outside the modelled part of an open array.
     Limit,
@@ -113,8 +113,9 @@ pub enum Incomplete {
 /// Maximum number of configurations of an execution. The search keeps all of them in memory.
 const LONGEST: usize = 10_000;
 
-/// Enumerates the executions of a program. An error if there are more than `limit` initial states, or if the executions have more than `limit` events
-/// together, common prefixes counted once. `stop` is called with the number of bytes in use before each step is computed.
+/// Enumerates the executions of a program. An error if there are more than `limit` initial states, if the executions have more than `limit` events
+/// together, common prefixes counted once, or if not all executions can be computed. `stop` is called with the number of bytes in use before each
+/// step is computed.
 pub fn enumerate(
     program: &Program,
     model: MemoryModel,

@@ -62,7 +62,8 @@ pub(super) fn possible_cells(
     }
 }
 
-/// Whether two atomic steps are the two outcomes of one test, such as success and failure of `cas`, so that exactly one is enabled in every memory.
+/// Whether two atomic steps have the form of the two outcomes of one test, such as success and failure of `cas`, so that exactly one is enabled in
+/// every memory, or both if the operations up to the test fault.
 pub(super) fn are_outcomes(one: &Action, other: &Action) -> bool {
     let (Action::Atomic { ops: one, drains: true }, Action::Atomic { ops: other, drains: true }) =
         (one, other)
@@ -75,7 +76,7 @@ pub(super) fn are_outcomes(one: &Action, other: &Action) -> bool {
     refusals(one) == 1 && refusals(other) == 1 && are_complementary(a, b)
 }
 
-/// Whether exactly one of two conditions holds.
+/// Whether the form of two conditions shows that exactly one of them holds, unless they cannot be computed.
 fn are_complementary(a: &Expr<RegisterId>, b: &Expr<RegisterId>) -> bool {
     let negates = |a: &Expr<RegisterId>, b: &Expr<RegisterId>| matches!(a, Expr::Unary(UnaryOp::Not, operand) if **operand == *b);
     let compares = match (a, b) {

@@ -3,12 +3,13 @@
 //! An abstraction that forgets the order of stores and does not count them has finitely many buffers, if there are finitely many values. The engine
 //! abstracts buffers to sets of values first, then to multisets, then to sets with some stores in order ([`BufferDomain`]). Each of these
 //! abstractions over-approximates exact buffers, so a search that terminates without a violation is a proof. A violation is real if its path can be
-//! turned into an execution; otherwise it is spurious and a finer abstraction is tried.
+//! turned into an execution; otherwise it counts as spurious, and a finer abstraction is tried.
 //!
 //! Multisets are unbounded, yet reachability with them is decidable (Theorem 15), by *expand, enlarge and check*. Given a bound on the number of
 //! copies of a value, multisets are *enlarged* if a value with that many copies may occur any number of times, which over-approximates them; they are
 //! *expanded* if a store beyond the bound is not explored, which under-approximates them. The bound grows until one of the two searches gives an
-//! answer. If the multiset machine itself has a spurious path to a violation, no bound helps, and the order of stores has to be kept.
+//! answer, but, unless the user selects multisets, not beyond `MOST_COUNTED`. If the multiset machine itself has a spurious path to a violation, no
+//! bound helps, and the order of stores has to be kept.
 //!
 //! The number of stores kept in order grows in each round, and is determined by the spurious path: it is at least the number with which no flush on
 //! this path can overtake an older store. Algorithm 3.2 as printed does not start with sets; here sets are treated as multisets with bound 1.
@@ -41,7 +42,7 @@ pub enum BufferDomain {
 /// The largest bound on the number of copies of a value for which multisets are tried, unless the user selects multisets; after that, stores are kept
 /// in order.
 const MOST_COUNTED: u32 = 8;
-/// Maximum number of stores kept in order: searches with more do not terminate in practice.
+/// Maximum number of stores kept in order, unless the user selects `Partial`: searches with more do not terminate in practice.
 const MOST_KEPT: u32 = 16;
 
 /// Which abstractions the engine tries.
@@ -183,7 +184,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Runs one search for the `open` properties, and answers those that it decides.
+    /// Runs one search for the `open` properties, and records their answers and spurious paths.
     fn round(&mut self, abstraction: Abstraction, open: &[usize]) {
         if open.is_empty() {
             return;

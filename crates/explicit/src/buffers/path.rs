@@ -97,7 +97,8 @@ fn with_other_flushes(task: &Task<'_>, path: &Path, property: &Property, limits:
     Some(Trace { registers, memory, events })
 }
 
-/// Whether a state alone decides a property: it violates the property or, for `finally exists`, satisfies it.
+/// Whether a state alone decides a property: it violates the property or, for `finally exists`, satisfies it. False for `deadlock`, which the engine
+/// does not decide.
 fn decides(reference: &Reference<'_>, state: &State, property: &Property) -> bool {
     match &property.kind {
         PropertyKind::Never(formula) => holds(state, formula) == Some(true),

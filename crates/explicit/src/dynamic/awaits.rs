@@ -1,9 +1,9 @@
 //! Waiting loops collapsed into steps that block.
 //!
-//! `await x == 1` loads `x` repeatedly until it is 1 (unless the program was read for `deadlock`, where it blocks), so its executions are infinite
+//! `await x == 1` loads `x` repeatedly until it is 1 (unless the program was read for `deadlock`, where it blocks), so some executions are infinite
 //! and exploring them proves nothing. Here such a loop becomes one step `{ load; assume }`, which is enabled when the condition holds. The result is
-//! another program with the same locations, registers and memory and with fewer edges; each of its edges stands for a sequence of one or more edges
-//! of the original program.
+//! another program with the same locations, registers and memory. Each of its edges stands for a sequence of one or more original edges, except for
+//! an edge that is never enabled.
 //!
 //! An edge is *idle* for a location `head` if it only loads, computes, branches or waits for its own buffer to drain, and writes only registers that
 //! are dead at `head`: no property observes them, and the thread overwrites them before it reads them again. The *region* of `head` is the set of
@@ -21,8 +21,8 @@
 //!    value that it waits for, or does not load at all.
 //! 2. **Merge a load with the only remaining path after it**, up to an assumption whose alternative was removed. The steps after the load are local
 //!    and the locations before and after them look the same to properties, so they may be taken in one step. If the steps after a load cannot be
-//!    taken, the merged step is disabled; this loses only an execution that is stuck. If the condition has several loads, the earlier ones stay as
-//!    they are: `await x == 1 && y == 1` waits for `x`, and then for `y`.
+//!    taken, the merged step is disabled; this loses only an execution that is stuck. A load that is followed by another load stays as it is: of
+//!    `await x + y == 1` only the load of `y` waits. `await x == 1 && y == 1` waits for `x`, and then for `y`.
 //!
 //! A `cas` in an empty loop waits until the buffer of its thread is empty, and changes nothing if it fails. So its failure is idle, and `while
 //! !cas(l, 0, 1) { }` waits until it succeeds.
@@ -49,7 +49,7 @@ use super::waits::are_opposite;
 /// Maximum number of locations in a region; larger loops are left alone.
 const LARGEST_REGION: usize = 64;
 
-/// For each thread and edge of a transformed program, the edges of the original program that it stands for.
+/// For each thread and edge of a transformed program, the edges of the original program that it stands for; none for an edge that is never enabled.
 pub type Origins = Vec<Vec<Vec<EdgeId>>>;
 
 /// A program whose waiting loops are blocking steps.
@@ -183,7 +183,8 @@ impl<'t> Graph<'t> {
         }
     }
 
-    /// Whether the thread can always leave a location, along edges that are idle for `head`.
+    /// Whether a single edge without a condition or two edges with opposite conditions leave the location, all of them idle for `head`. Then no
+    /// condition keeps the thread there.
     fn is_passed(&self, location: LocationId, head: LocationId) -> bool {
         // A location may have very many edges, but one with more than two edges is never passed, so three edges suffice to decide.
         let edges: Vec<&Edge> = self.edges_from(location).take(3).collect();
@@ -289,7 +290,7 @@ impl<'t> Graph<'t> {
         Some(step)
     }
 
-    /// Updates the incoming steps of some locations after removals, and removes the outgoing steps of locations that became unreachable.
+    /// Updates the incoming steps of some locations after removals, and removes the outgoing steps of locations that no step enters any more.
     fn tidy(&mut self, mut locations: Vec<LocationId>) {
         while !locations.is_empty() {
             locations.sort_unstable();

@@ -6,7 +6,7 @@
 //! the step of the agent of `f`. This sequence is added to the wakeup tree of the node where `e` was taken.
 //!
 //! A step that waits (for the lock, or for values in memory) may have been enabled before a conflicting event, and be taken only much later or never.
-//! So for these steps, and for steps that are disabled at the end of the execution, the search goes back through the writes of the awaited locations,
+//! So for these steps, and for steps that are disabled at the end of the execution, the search goes back through the writes to the awaited objects,
 //! until it finds a write before which the step was enabled. These writes are totally ordered in every execution, so leaving out one write and the
 //! events after it restores the earlier values.
 
@@ -35,10 +35,10 @@ pub(super) struct Node {
 
 /// Inspects the states of the search, and decides when it stops.
 pub trait Observer {
-    /// Called after a step with this footprint. Returns whether to go on.
+    /// Called after a step with this footprint. Returns whether the search goes on.
     fn reached(&mut self, search: &mut Search<'_>, thread: usize, footprint: &[Item]) -> bool;
-    /// Called at the end of an execution; `sampled` says whether a `*` was tried with samples only. Returns whether some thread waits forever; `None`
-    /// to stop.
+    /// Called at the end of an execution; `sampled` says whether a `*` was tried with samples only in its last state. Returns whether some thread
+    /// waits forever; `None` to stop.
     fn ended(&mut self, search: &mut Search<'_>, sampled: bool) -> Option<bool>;
     /// Polled with the bytes in use. Returns whether to stop.
     fn poll(&mut self, bytes: u64, count: &Executions) -> bool;
@@ -51,7 +51,7 @@ pub struct Search<'p> {
     /// The numbers of executions and events explored so far.
     pub count: Executions,
     pub(super) nodes: Vec<Node>,
-    /// For each object, by its [`Key`](super::footprint::Key), the last access and the last write.
+    /// For each object other than a buffered store, by its [`Key`](super::footprint::Key), the last access and the last write.
     pub(super) heads: Vec<Link>,
     /// The index of the last event of each agent, or `NONE`.
     pub(super) last: Vec<u32>,
@@ -258,7 +258,8 @@ impl<'p> Search<'p> {
         self.machine.recycle(node.state);
     }
 
-    /// Reverses the races of the current execution, and backtracks to a node with an unexplored step. Returns false if there is none.
+    /// Reverses the races of the current execution, and backtracks to a node with an unexplored step. Returns false if there is none, or if the
+    /// search is to stop.
     fn next_execution(&mut self, observer: &mut impl Observer) -> bool {
         self.reverse_races(observer);
         if self.stopped {
@@ -283,6 +284,6 @@ impl<'p> Search<'p> {
 enum Free {
     /// A step was added to the trees of the node. Contains the outcome of the step, if it has been computed.
     Step(Option<Stepped>),
-    /// Every enabled step is asleep; `enabled` says whether any step is enabled, `sampled` whether a `*` was tried with samples only.
+    /// Every enabled step is asleep; `enabled` says whether any step is enabled, `sampled` whether a `*` was tried there with samples only.
     Nothing { enabled: bool, sampled: bool },
 }

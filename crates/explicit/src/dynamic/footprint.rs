@@ -111,7 +111,7 @@ pub enum Awaited {
 /// Static facts about a location.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// Whether all outgoing steps are local and not observed by properties.
+    /// Whether all outgoing steps are local and change the value of no formula.
     pub local: bool,
     /// Whether some outgoing step is enabled only while no other thread holds the lock.
     pub locks: bool,
@@ -246,8 +246,8 @@ impl Tables {
     }
 }
 
-/// The agents of a program: the code of each thread, and the buffers. Under TSO each thread has one buffer; under PSO, one per cell that it stores
-/// to.
+/// The agents of a program: the code of each thread, and the buffers. Under TSO each thread that stores has one buffer; under PSO, one per cell that
+/// it stores to.
 pub struct Agents {
     /// The number of threads. An agent whose index is less than this number is the program of a thread.
     pub threads: usize,

@@ -74,13 +74,13 @@ pub struct Machine<'p> {
     pub(super) registers: Vec<usize>,
     /// The offset of the first memory cell in the values of a state.
     pub(super) memory: usize,
-    /// Discarded states, whose allocations are reused: every step copies a state, and all states have the same size.
+    /// Discarded states, whose allocations are reused: every step copies a state, and states differ in size only by their buffered stores.
     pub(super) spare: Vec<State>,
     /// The index of the event for which steps are computed.
     pub now: u32,
     /// Whether a `*` was tried with samples only.
     pub sampled: bool,
-    /// The first action whose result cannot be represented, if there was one.
+    /// The first [`Limit`] that an action reached, with its source position; `None` if none did.
     pub limit: Option<(Limit, Span)>,
 }
 
@@ -214,7 +214,7 @@ impl<'p> Machine<'p> {
         match &place.awaited {
             Awaited::Nothing => {}
             Awaited::Class(class) => items.push(Item::wait(*class)),
-            // If the index is out of range, the step faults and waits for no cell.
+            // If the index is out of range or cannot be computed, the step faults or reaches a limit, and waits for no cell.
             Awaited::Cell(address) => {
                 if let Ok(cell) = self.address(state, thread, address) {
                     add(items, Item::wait(Key::from(cell)));

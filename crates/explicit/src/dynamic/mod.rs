@@ -39,9 +39,9 @@
 //!   explored, and each has the footprint of all of them. So all alternatives of a step are independent of the same events, and exploring one
 //!   alternative never makes another redundant.
 //!
-//! On programs whose threads choose by their registers or by one cell (`if`, `while`, `await`, `cas`, `*`) these rules add nothing to `Tr`. Waiting
-//! loops, such as `await`, become steps that wait: see `awaits`. An `await` on registers involves its thread alone: if the condition is false, the
-//! thread waits forever.
+//! On programs without locks whose threads choose by their registers or by one cell (`if`, `while`, `await`, `cas`, `*`) these rules add nothing to
+//! `Tr`. Waiting loops, such as `await`, become steps that wait: see `awaits`. An `await` on registers involves its thread alone: if the condition is
+//! false, the thread waits forever.
 //!
 //! # Properties
 //!
@@ -54,9 +54,10 @@
 //!
 //! # Assumptions
 //!
-//! A proof requires that all executions terminate. An execution that returns to an earlier state, or is very long, is cut; then the answer is a
-//! violation or `unknown`. A proof has no set of states to be checked: the check of verdicts explores small programs again, and marks the verdicts of
-//! larger ones as depending on the engine alone.
+//! A proof requires that all executions terminate. An execution that returns to an earlier state, or is very long, is cut; then the answer is
+//! `unknown`, unless an execution decides the property. A proof has no set of states to be checked. If certificates are requested, a search with
+//! persistent sets follows and may supply one. Otherwise the check of verdicts explores small programs again or enumerates their executions, and
+//! marks the verdicts of larger ones as depending on the engine alone.
 
 mod awaits;
 mod explore;

@@ -1,4 +1,4 @@
-//! Single operations of the interpreter: loads, stores, assignments, assumptions. Rules such as (LS) are those of `fencewright_program::reference`.
+//! Single operations of the interpreter, all but `*`. Rules such as (LS) are those of `fencewright_program::reference`.
 
 use fencewright_program::reference::Limit;
 use fencewright_program::{Address, EvalError, Expr, MemoryModel, Op, Range, RegisterId};

@@ -218,8 +218,8 @@ impl Search<'_> {
         }
     }
 
-    /// Goes back through the writes to a key that an agent waits for, and moves the step of the agent before each of them, until the step is enabled
-    /// there.
+    /// Goes back through the writes to a key that an agent waits for, and moves the step of the agent before each write of another agent (but not
+    /// before a release of the lock), until the step is enabled there or the write happens before it.
     fn reverse_wait(
         &mut self,
         key: Key,

@@ -45,8 +45,8 @@ impl Waits {
     }
 }
 
-/// Whether two steps are the two outcomes of one test, such as a `cas`: for each loaded value exactly one of them is enabled. Both wait for an empty
-/// buffer, so both load from memory and have the cell in their footprints.
+/// Whether two steps have the form of the two outcomes of one test, such as a `cas`: for each loaded value exactly one of them is enabled, or both if
+/// the operations up to the test fault. Both wait for an empty buffer, so both load from memory and have the cell in their footprints.
 fn is_decided(one: &Action, other: &Action) -> bool {
     let (Action::Atomic { ops: one, drains: true }, Action::Atomic { ops: other, drains: true }) =
         (one, other)
@@ -60,7 +60,7 @@ fn is_decided(one: &Action, other: &Action) -> bool {
     one[..test] == other[..test] && once(one) && once(other) && are_opposite(a, b)
 }
 
-/// Whether two conditions are complementary: one holds exactly if the other does not.
+/// Whether the form of two conditions shows that they are complementary: one holds exactly if the other does not, unless they cannot be computed.
 pub fn are_opposite(a: &Expr<RegisterId>, b: &Expr<RegisterId>) -> bool {
     let is_not = |a: &Expr<RegisterId>, b: &Expr<RegisterId>| matches!(a, Expr::Unary(UnaryOp::Not, operand) if **operand == *b);
     match (a, b) {

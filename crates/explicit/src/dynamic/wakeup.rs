@@ -2,7 +2,8 @@
 //! reduction*, JACM 2017), for agents (threads and buffers) whose steps may have several alternatives.
 //!
 //! A wakeup tree holds the sequences of steps still to be explored from a state. A sequence `v` need not be added if all executions that begin with
-//! it are explored anyway. This is the case if a step that was explored, or is in the tree, is a weak initial of `v`, that is,
+//! it are explored anyway. This is the case if a step that was explored, or is a leaf of the tree, is a weak initial of `v` (if a step with others
+//! below it is one, the rest of `v` is added below it), that is,
 //! * an initial of `v`: it occurs in `v`, and no earlier step of `v` conflicts with it; or
 //! * independent of all of `v`, so that it can come first. If the step has several alternatives, all of them must have been explored or be in the
 //!   tree: an execution that begins with `v` may continue with any of them.

@@ -17,7 +17,7 @@ type Order = [u8; MOST_THREADS];
 pub struct Representatives<'c> {
     code: &'c Code,
     pub(super) orders: Vec<Order>,
-    /// Groups of positions whose threads have equal keys: class, first position, count.
+    /// Groups of positions whose threads have equal keys, in classes with numbers: class, first position, count.
     pub(super) ties: Vec<(usize, usize, usize)>,
     best: Vec<u64>,
     candidate: Vec<u64>,

@@ -24,7 +24,7 @@ use crate::code::Code;
 use crate::expand::{Expander, Part, Sink, Step, StepKind, Summary};
 use crate::layout::{Growth, Layout};
 
-/// Maximum number of steps in a prefix, over all its branches.
+/// Once a prefix has this many steps, over all its branches, every further step ends it.
 const LONGEST: usize = 256;
 
 /// Computes the cartesian vector of each state that is expanded, and takes its steps.

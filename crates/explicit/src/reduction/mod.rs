@@ -23,7 +23,8 @@
 //! **Assumptions.** None about programs: loops, locks, atomic steps, faults and unbounded values are covered. Where a step reaches a limit of the
 //! engine, or a `*` is sampled, all steps are taken (in `cartesian`, a sampled `*` ends a prefix). The states of a reduced search are not an
 //! inductive invariant. For persistent sets the checker of certificates can still check that the states suffice, because it recomputes the sets; with
-//! the other choices a proof relies on the engine, and is confirmed only if the reference semantics can be explored too.
+//! the other choices a proof relies on the engine, and is confirmed only if a second search, with persistent sets, yields a certificate, or if the
+//! reference semantics can be explored too.
 
 mod ample;
 mod cartesian;
@@ -51,8 +52,8 @@ const FEW_THREADS: usize = 2;
 /// The partial order reduction of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reduction {
-    /// Local events first for at most two threads, which gives the shortest counterexamples; persistent sets for more, because then the number of
-    /// interleavings dominates.
+    /// Local events first for at most two threads, which gives the shortest counterexamples, and if buffers are bounded or there are too many threads
+    /// for persistent sets; otherwise persistent sets, because the number of interleavings dominates.
     Suited,
     /// None: every interleaving is explored.
     None,
@@ -179,8 +180,8 @@ pub enum Reducer<'c> {
 }
 
 impl<'c> Reducer<'c> {
-    /// The reducer for a reduction; `None` if the reduction is built into the transition relation, or if its choice depends on how a state was
-    /// reached.
+    /// The reducer for a reduction; `None` for the reductions that are built into the transition relation, for `Sleep`, whose choice depends on how a
+    /// state was reached, and for `Suited` and `Dynamic`.
     pub fn new(code: &'c Code, reduction: Reduction) -> Option<Self> {
         let summaries = code.summaries.as_ref()?;
         match reduction {

@@ -12,7 +12,7 @@
 //! * visible steps depend on each other: if the set contains one, every part is added whose thread or buffer may still take a visible step.
 //!
 //! A set with an edge that may close a cycle or chooses a sampled value is not used, unless it is the full set. The checker of certificates computes
-//! the same sets and chooses the same one, so a certificate contains only states.
+//! the same sets and chooses the same one, so a certificate need not list the chosen sets.
 
 use super::parts::{MOST_THREADS, bits, edges, flushes, part, thread_of};
 use super::summary::{ACCESS, Footprint, LOCK, Summaries, VISIBLE};

@@ -1,9 +1,9 @@
 //! Sleep sets combined with [persistent sets](super::persistent), for a search that stores states (THESIS16 s. 4.1, after Godefroid).
 //!
 //! If a persistent set contains two independent steps, both orders are explored. Sleep sets avoid the redundant order. When the parts a, b, c of a
-//! set (a part is the edges or the flushes of a thread) are taken in this order, each part is asleep in the successors of the parts taken after it,
-//! and stays asleep until a step is taken that [depends](super::dependence) on it. Sleeping parts are not taken. So fewer transitions are taken and
-//! no additional states found; often the number of states is unchanged, because each state is still found along some order.
+//! set (a part is the edges or the flushes of a thread) are taken in this order, each part is asleep in the successors of those later parts that do
+//! not [depend](super::dependence) on it, and stays asleep until a step is taken that depends on it. Sleeping parts are not taken. So fewer
+//! transitions are taken and no additional states found; often the number of states is unchanged, because each state is still found along some order.
 //!
 //! The sleep set of a state is the intersection of the sleep sets with which the state was reached. If a state is reached again with a smaller sleep
 //! set, the state is expanded again. If only parts of its persistent set have woken up, these are taken; if a part outside of the set has woken up,
@@ -168,8 +168,8 @@ impl<'c> Sleep<'c> {
         }
     }
 
-    /// Passes the required successors of a state to the sink: those of a persistent set, or of the parts that have woken up, without those of
-    /// sleeping parts.
+    /// Passes the required successors of a state to the sink: those of a persistent set or, if the state is expanded again, of the parts in `woken`;
+    /// without those of sleeping parts.
     pub fn expand<S: SleepSink>(
         &mut self,
         expander: &mut Expander<'_>,

@@ -76,7 +76,7 @@ impl Default for Options {
     }
 }
 
-/// Maximum number of stores kept in order; larger numbers have never helped.
+/// Maximum number of stores kept in order that refinement tries; larger numbers have never helped.
 const MOST_KEPT: u32 = 8;
 /// Maximum number of stores kept in order before summaries of the other stores are tried. A loop can give a spurious counterexample for each k, each
 /// one store longer than the previous one. In `examples/dijkstra.fw`, `assertions` took 105,066 states when all k up to 8 were tried first; now it
@@ -193,7 +193,7 @@ impl Run<'_, '_> {
         self.report.work.counts = Counts::Predicates(domain.predicates());
     }
 
-    /// Runs one search for the open properties, and answers a property or refines the abstraction. An error ends the run.
+    /// Runs one search for the open properties, and answers properties or refines the abstraction. An error ends the run.
     fn round<D: Domain>(&mut self, sub: &Task<'_>, open: &[usize], domain: &mut D) -> Result<(), Reason> {
         let live = LiveCells::new(sub, self.limits)?;
         let machine =
@@ -331,7 +331,7 @@ impl Run<'_, '_> {
         !path.is_feasible_on(&BufferMachine::new(self.task.program, buffers), &mut Zones::unclipped())
     }
 
-    /// Cases (3) and (4) of FENCES12 s. 7: refines buffers or domain such that the path is excluded.
+    /// Cases (3) and (4) of FENCES12 s. 7: refines buffers or domain in order to exclude the path.
     fn refine<D: Domain>(
         &mut self,
         task: &Task<'_>,
@@ -405,7 +405,7 @@ struct Spurious<'a> {
 }
 
 impl Spurious<'_> {
-    /// Whether the path is feasible on a machine and ends in a violation, as far as a domain can tell.
+    /// Whether the path is feasible on a machine and ends in a violation, as far as a domain can tell within the limits.
     fn is_feasible_on<D: Domain>(&self, machine: &BufferMachine<'_>, domain: &mut D) -> bool {
         path::is_feasible(machine, self.live, self.path, self.property, domain, self.limits)
     }

@@ -14,7 +14,7 @@ use crate::execution::Execution;
 use crate::search::live::{LiveCells, known_at_first};
 use crate::search::reduced::Path;
 
-/// The events of the path as an execution, if they are an execution of the exact memory model that violates the property.
+/// The events of the path as an execution of the exact memory model that violates the property, if they can be shown to be one within the limits.
 pub fn execution(task: &Task<'_>, path: &Path, property: &Property, limits: &Limits) -> Option<Trace> {
     let mut execution = Execution::new(task.program, task.model, path.len());
     for (event, _) in path {
@@ -81,8 +81,8 @@ pub fn examine(machine: &BufferMachine<'_>, path: &Path, property: &Property, li
     examine::examine(&steps, &[Command::Assume(violation)], &limits.budget())
 }
 
-/// Whether the events of a path are feasible on a machine and end in a violation, as far as a domain can tell. The machine may differ from that of
-/// the path.
+/// Whether the events of a path are feasible on a machine and end in a violation, as far as a domain can tell within the limits. The machine may
+/// differ from that of the path.
 pub fn is_feasible<D: Domain>(
     machine: &BufferMachine<'_>,
     live: &LiveCells,

@@ -54,7 +54,7 @@ pub const MOST_CONTEXTS: u32 = 64;
 /// The clip constant of zones before any refinement.
 const FIRST_CLIP: i32 = 2;
 
-/// Minimum time granted to `cegar` for a certificate.
+/// Minimum time granted to `cegar` for a certificate, as far as the limits of the run allow.
 const PROOF: Duration = Duration::from_secs(2);
 
 /// Engine `contexts`, which searches with more and more contexts.
@@ -244,8 +244,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Searches for evidence, with the current number of contexts and then with more. If a spurious path requires it, replaces `domain` by a finer
-    /// one and returns `Ended::Again`.
+    /// Searches for evidence, with the current number of contexts and then with more. Returns `Ended::Again` if more groups are needed, or after it
+    /// has replaced `domain` by a finer one because of a spurious path.
     fn search<D: Domain>(&mut self, task: &Task<'_>, domain: &mut D) -> Ended {
         let relevance = match Relevance::new(task, self.limits) {
             Ok(relevance) => relevance,

@@ -100,8 +100,8 @@ impl<'a, 'p> Relevant<'a, 'p> {
         Some(steps)
     }
 
-    /// Drops from a control state the parts that are irrelevant in the last context: the exact locations of the other threads, their buffers, and
-    /// which stores of the active thread leave together.
+    /// In the last context, drops from a control state the parts that are irrelevant there: the exact locations of the other threads; their buffers,
+    /// unless a property is about final states; and, unless a property depends on memory, which stores of the active thread leave together.
     fn settled(&self, mut at: ContextControl, last: bool) -> (Vec<Command>, ContextControl) {
         let mut commands = Vec::new();
         if !last {

@@ -18,7 +18,7 @@ struct Replay<'a, 'p> {
     limits: &'a Limits,
 }
 
-/// The execution that a path describes, if there are values for which it is evidence about the property.
+/// The execution that a path describes, with values for which it is evidence about the property, if such values are found within the limits.
 pub fn execution(
     task: &Task<'_>,
     path: &Counterexample<Relevant<'_, '_>>,

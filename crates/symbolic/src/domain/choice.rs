@@ -34,7 +34,7 @@ pub trait WithDomain {
     fn run<D: Domain>(self, domain: D) -> Self::Output;
 }
 
-/// Runs a computation with the chosen domain. The error says why that domain cannot represent the program.
+/// Runs a computation with the chosen domain. The error says why that domain cannot represent the program, or which limit was reached.
 pub fn with_domain<W: WithDomain>(
     choice: Choice,
     task: &Task<'_>,

@@ -102,7 +102,7 @@ pub trait Domain: Sized + 'static {
         None
     }
 
-    /// A refinement of the domain that excludes a spurious path. The error says why there is none.
+    /// A refinement of the domain that is to exclude a spurious path. The error says why there is none.
     fn refine(&self, path: &mut dyn SpuriousPath<Self>) -> Result<Self, String>;
 
     /// The message about a spurious path that no refinement excludes.

@@ -162,7 +162,8 @@ impl Predicates {
         vocabulary
     }
 
-    /// Whether the constraints entail the conclusion; without a conclusion, whether they contradict each other.
+    /// Whether the solver shows, within its budget, that the constraints entail the conclusion; without a conclusion, that they contradict each
+    /// other.
     fn entails(&self, known: &[Linear], conclusion: Option<&Linear>) -> bool {
         let key = (known.to_vec(), conclusion.cloned());
         if let Some(&answer) = self.cache.borrow().get(&key) {

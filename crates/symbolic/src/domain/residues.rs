@@ -66,7 +66,8 @@ impl Residue {
         Residue::of(self.rest + by % self.modulus, self.modulus)
     }
 
-    /// The residue of a value that has both residues; `None` if they contradict each other.
+    /// The residue of a value that has both residues; only the one with the greater modulus if their common multiple is too large; `None` if they
+    /// contradict each other.
     pub fn meet(self, other: Residue) -> Option<Self> {
         let common = gcd(self.modulus, other.modulus);
         if (self.rest - other.rest) % common != 0 {
@@ -107,7 +108,7 @@ impl Residue {
         terms.iter().map(term).fold(Residue::of(constant, modulus), Residue::plus)
     }
 
-    /// The residue of a form as a constraint; `None` if nothing is known.
+    /// The residue of a form as a constraint; `None` if nothing is known or a number does not fit 64 bits.
     pub fn constraint(self, form: &Linear) -> Option<Constraint> {
         let difference = form.plus(&Linear::constant(-self.rest))?;
         (self.modulus > 1).then_some(Constraint::Multiple(difference, self.modulus))

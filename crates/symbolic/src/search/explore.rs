@@ -145,7 +145,7 @@ impl<M: Machine> Counterexample<M> {
         }
     }
 
-    /// Whether the path is feasible, as far as a domain can tell. If a limit is exceeded, it counts as feasible.
+    /// Whether the path is feasible, as far as a domain can tell. If a limit is exceeded in one of its steps, it counts as feasible.
     pub fn is_feasible<D: Domain>(&self, machine: &M, domain: &mut D, limits: &Limits) -> bool {
         let contents = machine.contents();
         domain.attach(&contents);

@@ -203,7 +203,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
         found
     }
 
-    /// All states that the reference semantics reaches; `None` if the exploration is not possible within its limits.
+    /// All states that the reference semantics reaches; `None` if the exploration is not requested, or not possible within its limits.
     pub(super) fn reachable(&mut self) -> Option<&Reachable> {
         let (task, limits, confirm) = (self.task, self.limits, self.confirm);
         self.reachable.get_or_insert_with(|| reachable(task, limits, confirm.exploration?)).as_ref()
@@ -281,7 +281,7 @@ pub fn accepted(
 }
 
 /// Whether an execution under a weaker model also violates the property under SC if its flushes are removed and every store is written to memory
-/// immediately.
+/// immediately. False too if the replay runs out of time.
 fn happens_under_sc(task: &Task<'_>, replayed: &Replayed, property: &Property, limits: &Limits) -> bool {
     let finishing = limits.finishing();
     let stop = || finishing.exceeded(0).is_some();

@@ -56,7 +56,8 @@ pub struct Checked {
     pub check_seconds: f64,
     /// Statistics of the engine that gave the answer, without those of other engines.
     pub work: Work,
-    /// If the verdict is `Unknown`: a sentence for each buffer or value that grew without bound, with its place in the source.
+    /// If the verdict is `Unknown`: a sentence for each buffer or value that grew without bound, with the place in the source that makes it grow, if
+    /// it is known.
     pub growth: Vec<(String, Option<Span>)>,
     /// If the verdict is `Unknown`: the attempts of the engines.
     pub tried: Vec<Tried>,

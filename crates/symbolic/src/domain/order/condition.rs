@@ -39,7 +39,7 @@ pub enum Condition<O> {
         left: O,
         /// The right operand.
         right: O,
-        /// Whether the program requires a distance between the two sides: `left + n < right` with n > 0.
+        /// Whether the program requires a distance between the two sides: `left + n < right` or `left + n <= right` with n > 0.
         distant: bool,
     },
     /// Conjunction.

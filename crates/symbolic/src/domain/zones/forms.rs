@@ -65,8 +65,8 @@ pub enum RowOp {
     Never,
 }
 
-/// The row for a constraint on a sum, normalized. `None` for a difference of two cells, which every zone has, and for sums that are too long, or have
-/// too large numbers, to be useful.
+/// The row for a constraint on a sum, normalized. `None` for a single cell or a difference of two cells, which every zone has, and for sums that are
+/// too long, or have too large numbers, to be useful.
 pub fn form_of(linear: &Linear) -> Option<Linear> {
     const MOST_TERMS: usize = 6;
     // Bounds are much smaller than this number, and differences of forms with such numbers do not overflow.
@@ -236,7 +236,8 @@ impl Rows {
         RowOp::Bound(bounds)
     }
 
-    /// Upper bounds of a sum: all its decompositions into few differences of rows, at most `MOST_WAYS`, and the bounds of its single cells.
+    /// Upper bounds of a sum: the single difference of rows with its terms, if there is one; otherwise at most `MOST_WAYS` decompositions into two or
+    /// three differences of rows, and the bounds of its single cells.
     fn totals(&self, sum: &Linear) -> Vec<Total> {
         if sum.terms.is_empty() {
             return vec![Total { constant: sum.constant, entries: Vec::new() }];
@@ -261,7 +262,7 @@ impl Rows {
         found
     }
 
-    /// A sum as one difference of rows; `None` if no difference of rows has the same terms.
+    /// A sum as one difference of rows; `None` if no difference of rows has the same terms, or a number does not fit 64 bits.
     fn one(&self, sum: &Linear) -> Option<Total> {
         let &(entry, constant) = self.entries.get(&sum.terms)?.first()?;
         Some(Total { constant: sum.constant.checked_sub(constant)?, entries: vec![(entry, 1)] })

@@ -31,8 +31,8 @@ impl Zones {
         }
     }
 
-    /// Adds a minimal subset of these sums that excludes a path, given that all of them do. Each sum that remains costs time in every step before or
-    /// after which all its cells are live. Long sums are removed first.
+    /// Adds a subset of these sums that excludes a path, given that all of them do: removes one sum after the other, long sums first, as long as the
+    /// rest can be shown to exclude the path. Each sum that remains costs time in every step before or after which all its cells are live.
     fn with_fewest(&self, mut sums: Vec<Linear>, path: &mut dyn SpuriousPath<Self>) -> Self {
         sums.sort_by_key(|sum| std::cmp::Reverse(sum.terms.len()));
         let mut n = 0;
