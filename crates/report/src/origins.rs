@@ -140,7 +140,7 @@ impl Origins {
     }
 
     /// The origin of the value of a register in a state. Its text is the name of the variable that the register represents, or else the recorded
-    /// origin. If a place that the recorded text names has changed since, the text is the value itself.
+    /// origin. If there is none, or a place that its text names has changed since, the text is the value itself.
     fn of(&self, source: Source<'_>, thread: ThreadId, register: RegisterId, state: &State) -> Origin {
         let kind = source.register_kind(thread, register);
         let value = state.registers[thread.index()][register.index()];
@@ -163,8 +163,7 @@ impl Origins {
         }
     }
 
-    /// An expression in terms of the origins of its registers; `None` if the text would name no variable, or would use one name for two different
-    /// values.
+    /// An expression in terms of the origins of its registers; `None` if the text would name no variable, or would use one name for two registers.
     pub fn text(
         &self,
         source: Source<'_>,

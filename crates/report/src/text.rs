@@ -204,7 +204,7 @@ pub fn evidence(source: Source<'_>, checked: &Checked, style: Style) -> String {
     text
 }
 
-/// The engines that were tried, as a table; empty if there is only one, which the verdict line names.
+/// The engines that were tried, as a table; empty if there are fewer than two, because the verdict line names the engine.
 fn tried(tried: &[Tried]) -> String {
     if tried.len() < 2 {
         return String::new();

@@ -14,7 +14,7 @@ use crate::ast::{self, BinderRelation, ExprKind, Name, Quantified, ThreadRef};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// Maximum number of values that a quantifier ranges over.
+/// Maximum number of values in the range of one binder.
 const MOST_INSTANCES: usize = 1 << 12;
 
 /// Lowers the formulas of a program whose threads have been lowered.

@@ -1,5 +1,5 @@
-//! Lowers a syntax tree to a program: evaluates constants, instantiates families of threads, unrolls `for` loops, makes every access of shared memory
-//! an edge of its own, and expands formulas.
+//! Lowers a syntax tree to a program: evaluates constants, instantiates families of threads, inlines procedures, unrolls `for` loops, makes every
+//! access of shared memory outside atomic steps an edge of its own, and expands formulas.
 
 mod array;
 mod assign;

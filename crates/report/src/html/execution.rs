@@ -230,7 +230,8 @@ impl View<'_> {
         shown
     }
 
-    /// Adds the happens-before relation of the execution, after flushing all buffers. Returns a cycle, if there is one, and a sentence about it.
+    /// Adds happens-before of the execution continued by [`completed`]. Returns a cycle, if there is one, and a sentence about it. Under SC, and for
+    /// more than `MOST_RELATED` steps, adds no relation and returns only a sentence.
     fn relations(
         &self,
         relations: &mut Vec<(usize, &'static str, usize, Option<String>)>,

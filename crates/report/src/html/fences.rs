@@ -101,7 +101,7 @@ impl Page {
         self.answer(None, source, heading, body, executions);
     }
 
-    /// Adds the result of an audit: whether each existing fence is needed.
+    /// Adds the result of an audit: whether each fence and memory order is needed. Those that cannot be weakened are left out.
     pub fn audit(&mut self, source: Source<'_>, model: &str, audited: &[Audited]) {
         for fence in audited {
             let (verdict, class) = match &fence.need {
@@ -201,7 +201,7 @@ fn place(source: Source<'_>, number: usize, fence: &Candidate) -> String {
     )
 }
 
-/// The list of properties that hold with the fences, and how each was confirmed.
+/// The list of properties that hold with the fences, and whether each proof was confirmed.
 fn proofs(found: &Synthesis) -> String {
     if found.proof.verdicts.is_empty() {
         return String::new();
