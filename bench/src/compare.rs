@@ -86,7 +86,7 @@ pub fn times(ratio: f64) -> String {
     if ratio < 10.0 { format!("{ratio:.2}") } else { format!("{ratio:.0}") }
 }
 
-/// For each section and tool: the number of measurements, the geometric mean of the ratios, and the smallest ratio.
+/// For each section and tool, the number of ratios, how many of them are above 1, their geometric mean, and the smallest one with its measurement.
 pub fn summary(sections: &[Section]) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let mut rows = Vec::new();
     for section in sections {

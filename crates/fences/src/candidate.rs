@@ -41,7 +41,7 @@ pub struct Candidate {
     /// The total price: the sum over all threads that execute the candidate.
     pub price: u64,
     /// An estimate of how often the candidate is executed: once per thread and copy of the place, and `1 << MORE_OFTEN` times as often per enclosing
-    /// loop.
+    /// loop. In the definition of a macro, the number of the macro's uses is added.
     pub runs: u64,
     /// Whether the source excludes this place by the hint `spare`.
     pub spared: bool,

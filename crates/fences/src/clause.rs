@@ -96,7 +96,8 @@ fn commutes(program: &Program, owner: ThreadId, cell: u32, (event, effect): &(Ev
     !stands && !effect.iter().any(touches)
 }
 
-/// A formula that holds exactly in the states that violate a property; `None` if a violation of the property cannot be seen in a single state.
+/// A formula that holds exactly in the states (for `finally`: the final states) that violate a property; `None` for assertions, freedom from deadlock
+/// and `finally exists`.
 pub(crate) fn violating(property: &Property) -> Option<Formula> {
     match &property.kind {
         PropertyKind::Never(formula) | PropertyKind::Finally(Quantifier::Never, formula) => {

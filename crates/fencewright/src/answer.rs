@@ -29,7 +29,7 @@ impl Answer {
         self.checked.verdict()
     }
 
-    /// Whether the property holds in all executions.
+    /// Whether the property holds.
     pub fn is_safe(&self) -> bool {
         matches!(self.verdict(), Verdict::Safe)
     }
@@ -133,7 +133,7 @@ pub struct Fences {
 }
 
 impl Fences {
-    /// The outcome: no fences are needed, these fences suffice, no fences help, or the reason why the search gave up.
+    /// The outcome: no fences are needed, these fences suffice, no set of fences suffices, or the reason why the search gave up.
     pub fn verdict(&self) -> &Found {
         &self.found.verdict
     }
@@ -143,8 +143,8 @@ impl Fences {
         &self.found
     }
 
-    /// The main text of the program with the fences inserted, which was read again and verified. `None` if no fences suffice, or the fences cannot be
-    /// written in the language of the text.
+    /// The main text of the program with the fences inserted, which was read again and verified. `None` if no sufficient fences were found, or they
+    /// cannot be inserted into the text.
     pub fn text(&self) -> Option<&str> {
         self.files().map(|files| files.main().text.as_str())
     }

@@ -171,7 +171,7 @@ fn callers(source: Source<'_>, fence: &Candidate) -> Option<String> {
     Some(format!("in {}(), so it serves every caller: {}", escape(&home.function), listed.join(", ")))
 }
 
-/// All sets with the lowest price that were found, the chosen one included; empty if only one was found.
+/// All sets that cost as little as the chosen one, which is among them; empty if there is only this one.
 fn equally_cheap(source: Source<'_>, found: &Synthesis) -> String {
     let mut text = String::new();
     if found.sets.len() > 1 {

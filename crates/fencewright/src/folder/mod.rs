@@ -165,7 +165,7 @@ pub fn programs(paths: &[PathBuf]) -> Result<Vec<Item>, Unreadable> {
     Ok(all)
 }
 
-/// The programs of a folder and its subfolders, sorted by name, with their expected verdicts.
+/// The programs of a folder and its subfolders, sorted by name, with their expected verdicts. Hidden files and folders are left out.
 fn programs_in(folder: &Path, depth: usize) -> Result<Vec<Item>, Unreadable> {
     let entries = expected::of(folder)
         .map_err(|why| Unreadable { name: name_of(&folder.join(expected::NAME)), why })?;
