@@ -34,7 +34,7 @@ const MORE_STORES: usize = 2;
 
 /// The result for one bound of the buffers.
 enum Bounded {
-    /// There is no open property left, or no other answer is needed.
+    /// All open properties were proved, or one was answered by a violation and the task needs no other answers.
     Answered,
     /// A feasible path to a violation; its property was answered.
     Violation,

@@ -194,7 +194,7 @@ impl<'a> Source<'a> {
         !self.hides() || is_static || written.contains(thread, register)
     }
 
-    /// The cells of those allocations in which every cell is still uninitialised in this memory.
+    /// The cells of those allocations in which every cell is still uninitialised in this memory; empty if details of the translation are shown.
     pub fn unwritten(&self, memory: &[i64]) -> HashSet<u32> {
         let (mut parts, mut written) = (Vec::new(), HashSet::new());
         let places = (0..).zip(memory).filter(|_| self.hides());

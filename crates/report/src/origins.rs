@@ -233,8 +233,8 @@ impl Origins {
         source.register(thread, register).is_none() && origin.is_some_and(|origin| !origin.is_read)
     }
 
-    /// The condition that a branch establishes, in terms of the source: `mutex.last == 0`. `None` if it mentions no variable, or repeats the value
-    /// that was just read.
+    /// The condition that a branch establishes, in terms of the source: `mutex.last == 0`. `None` if it has no [`text`](Origins::text), or only
+    /// repeats a value that was read.
     pub fn decision(
         &self,
         source: Source<'_>,

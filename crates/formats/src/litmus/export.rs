@@ -317,7 +317,7 @@ impl Column<'_> {
         Ok(())
     }
 
-    /// Writes `r = e` for a register or number `e`, or `r = r op e`.
+    /// Writes `r = e` for a register or number `e`, `r = r op e`, or `r = -r`.
     fn assign(&mut self, target: RegisterId, value: &Expr<RegisterId>, span: Span) -> Result<(), Diagnostic> {
         let register = self.register(target, span)?;
         if let Expr::Binary(op, left, right) = value
