@@ -7,9 +7,9 @@ use crate::measurement::{Measurement, Other, Source};
 use crate::run::{Run, Section, time};
 use crate::{out, table};
 
-/// A measurement is a regression only if its time is more than this many times the time of the earlier run.
+/// A measurement with the same outcome as in the earlier run is a regression only if its time is more than this many times the earlier time.
 const TIMES: f64 = 2.0;
-/// A measurement is a regression only if its time exceeds the time of the earlier run by more than this many seconds. Smaller differences are noise.
+/// Such a measurement is a regression only if its time also exceeds the earlier time by more than this many seconds. Smaller differences are noise.
 const SECONDS: f64 = 0.05;
 
 /// A regression, as a sentence.

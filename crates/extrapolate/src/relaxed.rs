@@ -24,7 +24,7 @@ use super::vector::Literal;
 use super::vocabulary::Predicate;
 use super::{LARGEST_CUBE, Method, Run};
 
-/// Maximum number of stores in a buffer.
+/// Maximum number of stores in a buffer, unless the options begin with more.
 const MOST_STORES: u32 = 8;
 
 /// Number of larger bounds that are tried after a bound with which a spurious path remained. A proof may need a larger bound although no overflow was

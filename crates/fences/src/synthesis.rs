@@ -119,7 +119,8 @@ pub struct Unfixable {
     /// Whether one reason alone suffices: the violation in `because`, which no allowed candidate prevents, or, if that is `None`, an existential
     /// property that no execution satisfies even without fences.
     pub inevitable: bool,
-    /// The names of the properties that cannot hold together; empty if the goal is not about properties.
+    /// The names of the properties that cannot hold together, and `overflow` for a violated bound on buffers. The goal as a whole, such as
+    /// robustness, has no name here.
     pub properties: Vec<String>,
     /// The existential properties (`finally exists`) among `properties`.
     pub existence: Vec<String>,
@@ -344,8 +345,8 @@ impl Search<'_> {
         Some((sufficient, complete))
     }
 
-    /// Fallback if the program with a set could not be verified, because a program with more fences may be easier to verify: inserts all full fences,
-    /// and removes as many of them as possible. The result may not be optimal.
+    /// Fallback if the program with a set could not be verified, because a program with more fences may be easier to verify: inserts all allowed full
+    /// fences, and removes as many of them as possible. The result may not be optimal.
     fn many(&mut self, reason: String, options: &Options) -> Synthesis {
         self.optimal = false;
         self.allow_closed = false;

@@ -15,7 +15,8 @@ use crate::Program;
 
 /// The verdict on one property, with its evidence.
 ///
-/// Its `Display` text is what the command prints: the verdict in one line and, for a violation, the execution below it.
+/// Its `Display` text is what the command prints: the verdict in one line and, below it, the execution if there is one, or the explanations of an
+/// unknown verdict.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub(crate) program: Program,
@@ -121,7 +122,7 @@ pub fn sarif(answers: &[Answer]) -> String {
 
 /// The cheapest fences with which the properties of a program hold.
 ///
-/// Its `Display` text is what the command prints: each fence with the violation that occurs without it.
+/// Its `Display` text is what the command prints: the verdict, and each fence with the violation that occurs without it.
 #[derive(Debug)]
 pub struct Fences {
     pub(crate) program: Program,

@@ -63,7 +63,7 @@ pub struct Lazy {
 }
 
 impl Lazy {
-    /// The program after the rounds of extension that the options allow, or after fewer rounds if the oracle suggests no more paths.
+    /// The program after the rounds of extension that the options allow (one if they set no limit), or after fewer if the oracle finds it robust.
     pub fn extended(
         &self,
         program: &Program,

@@ -52,7 +52,7 @@ pub fn contended(program: &Program) -> Vec<bool> {
     several.iter().zip(written).map(|(&several, written)| several && written).collect()
 }
 
-/// Maximum number of candidate attacks of a program; a program with more of them is not examined.
+/// Maximum number of candidate attacks of a program; a program with more of them is never found robust.
 pub const MOST_ATTACKS: usize = 50_000;
 
 /// All candidate attacks. A store and a load of a thread are a candidate under three conditions: a path without an action that waits for an empty
