@@ -152,7 +152,8 @@ impl Reduced {
     }
 
     /// Maps a property of `P` to one of `P_M` under SC. Unless stores are forgotten: if `P_M` violates the mapped property, `P` violates the
-    /// property; for `finally exists`, if `P_M` satisfies the mapped property, `P` satisfies the property. The converses hold if there is no overflow.
+    /// property; for `finally exists`, if `P_M` satisfies the mapped property, `P` satisfies the property. The converses hold if there is no
+    /// overflow.
     ///
     /// * A forbidden formula is forbidden until the first overflow.
     /// * `assertions` forbids the locations of faulted threads, since in `P_M` no action faults. The mapped property is called `faults`.
