@@ -31,7 +31,8 @@ use crate::labels::Labels;
 const MOST_REPLAYED: usize = 1 << 20;
 
 /// An execution with the same violation and shorter delays: unnecessary events are removed as far as they are found, and every remaining store
-/// reaches memory no later than before. If `stop` returns true, the search for unnecessary events ends early.
+/// reaches memory no later than before. If `stop` returns true, the search for unnecessary events ends early; for [`Broken::Goal`], no events are
+/// removed.
 pub fn shortened(
     program: &Program,
     model: MemoryModel,

@@ -409,8 +409,8 @@ impl Search<'_> {
         answer
     }
 
-    /// Chooses the set whose fences are executed least often and, among such sets, the most symmetric one: threads with the same text get fences at
-    /// the same places.
+    /// Chooses the set with the least sum of [`Candidate::cost`] and, among such sets, the most symmetric one: threads with the same text get fences
+    /// at the same places.
     fn most_symmetric(&self, sets: &[Vec<Item>]) -> Vec<Item> {
         let alike = |set: &Vec<Item>| {
             let mut places: Vec<(usize, usize, Kind)> = Vec::new();

@@ -246,7 +246,7 @@ fn marked<'l>(
     Ok((program, marks))
 }
 
-/// The procedures that an atomic block calls, directly or through other procedures: no fence can be inserted in them.
+/// The procedures that an atomic block or a snapshot calls, directly or through other procedures: no fence can be inserted in them.
 fn procedures_in_blocks(file: &File) -> Vec<&Procedure> {
     let procedures: HashMap<&str, &Procedure> = file
         .items
@@ -297,7 +297,7 @@ struct Passed<'p> {
 
 /// The empty steps inserted into a thread that stand for an empty step of the source itself, each with the empty steps of the preceding places at
 /// which a fence would replace the same source step. Walks the thread without places and the thread with places in parallel. Where the former has an
-/// empty step and the latter has only places, the step is identified with the last place before the same statement.
+/// empty step and the latter has only places, the step is identified with the place before the innermost statement that contains it.
 fn own_steps<'p>(
     source: &Thread,
     marked: &Thread,

@@ -168,7 +168,7 @@ pub(crate) fn explanations(checked: &Checked) -> Vec<(String, Option<Span>)> {
     all
 }
 
-/// The evidence below the verdict line: the execution, or the explanations of an unknown verdict.
+/// The evidence below the verdict line: the execution, or the rounds, engines and explanations of an unknown verdict.
 pub fn evidence(source: Source<'_>, checked: &Checked, style: Style) -> String {
     let mut text = String::new();
     if let Some(replayed) = checked.trace() {

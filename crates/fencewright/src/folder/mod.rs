@@ -377,7 +377,7 @@ type Parts<S> = BTreeMap<usize, <S as Scribe>::Part>;
 type PressedOnes<S> = Vec<Pressed<<S as Scribe>::Line, <S as Scribe>::Part>>;
 
 impl<S: Scribe> Run<'_, S> {
-    /// Answers the question with index `n`, beside others if there are any.
+    /// Answers the question with index `n`, beside others if there are any. Searches that then run out of memory may be repeated alone.
     fn answer(&self, n: usize) {
         let mut parts = BTreeMap::new();
         let mut pressed = {

@@ -205,7 +205,7 @@ impl View<'_> {
         threads
     }
 
-    /// The memory cells that are shown: all cells of a small program, otherwise the cells that the property or the execution involves.
+    /// The memory cells that are shown: all cells of a small program, otherwise at most `MOST_CELLS` that the property or the execution involves.
     fn cells(&self, left_out: &mut Vec<String>) -> Vec<u32> {
         let all = self.source.program.cells();
         if all <= FEW_CELLS {

@@ -27,7 +27,8 @@ const AROUND: usize = 8;
 const LONGEST_LINE: usize = 300;
 
 impl Page {
-    /// Adds the result of fence synthesis; `edited` has the source texts with the fences inserted, or the reason why there are none.
+    /// Adds the result of fence synthesis; `edited` has the source texts with the fences inserted (`None` if no fences suffice), or the reason why
+    /// they cannot be inserted.
     pub fn fences(
         &mut self,
         source: Source<'_>,

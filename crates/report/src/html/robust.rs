@@ -19,7 +19,7 @@ use fencewright_lang::source::escape;
 const MOST_ATTACKS: usize = 500;
 
 impl Page {
-    /// Adds an answer about robustness; `list` adds a table of all attacks.
+    /// Adds an answer about robustness; `list` adds a table of the attacks.
     pub fn robust(&mut self, source: Source<'_>, answer: &Robustness, list: bool) {
         let (verdict, class) = match answer.robust() {
             Ok(true) => ("robust", "good"),
