@@ -1,4 +1,4 @@
-//! Diagnostics of programs: errors, warnings and violated properties.
+//! Diagnostics of programs: errors, warnings, assumptions, violated properties and superfluous fences.
 
 use std::collections::BTreeMap;
 

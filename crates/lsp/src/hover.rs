@@ -1,4 +1,4 @@
-//! Hovers: facts about variables from proofs, reasons of fences, declarations of names.
+//! Hovers: declarations of names, facts about variables from proofs, verdicts about properties, reasons of fences.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Answers about robustness on a page: the witness with its cycle, or the evidence that there is none.
+//! Answers about robustness on a page: the verdict, the witness with its cycle or triangular race, and the table of attacks.
 
 use std::fmt::Write as _;
 
