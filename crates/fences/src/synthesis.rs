@@ -114,7 +114,7 @@ pub struct Synthesis {
 /// The reason why no set of fences suffices.
 #[derive(Debug)]
 pub struct Unfixable {
-    /// A violation of the unmodified program; `None` if the reason is that no execution satisfies an existential property.
+    /// A violation of the unmodified program; `None` if none was found, as when the reason is that no execution satisfies an existential property.
     pub because: Option<Because>,
     /// Whether one reason alone suffices: the violation in `because`, which no allowed candidate prevents, or, if that is `None`, an existential
     /// property that no execution satisfies even without fences.

@@ -56,7 +56,7 @@ pub struct Options {
 /// Engine `lazy`, with its options and those of the engine that it runs.
 #[derive(Clone, Debug, Default)]
 pub struct Lazy {
-    /// The oracle, the number of rounds, and whether certificates are made.
+    /// The oracle, whether first stores are kept, the number of rounds, and whether certificates are made.
     pub options: Options,
     /// The engine that checks programs under SC.
     pub sc: Auto,
