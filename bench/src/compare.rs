@@ -7,9 +7,9 @@ use crate::measurement::{Measurement, Other, Source};
 use crate::run::{Run, Section, time};
 use crate::{out, table};
 
-/// A measurement is a regression only if its time is more than this many times the time of the earlier run.
+/// A measurement with the same outcome as in the earlier run is a regression only if its time is more than this many times the earlier time.
 const TIMES: f64 = 2.0;
-/// A measurement is a regression only if its time exceeds the time of the earlier run by more than this many seconds. Smaller differences are noise.
+/// Such a measurement is a regression only if its time also exceeds the earlier time by more than this many seconds. Smaller differences are noise.
 const SECONDS: f64 = 0.05;
 
 /// A regression, as a sentence.
@@ -86,7 +86,7 @@ pub fn times(ratio: f64) -> String {
     if ratio < 10.0 { format!("{ratio:.2}") } else { format!("{ratio:.0}") }
 }
 
-/// For each section and tool: the number of measurements, the geometric mean of the ratios, and the smallest ratio.
+/// For each section and tool, the number of ratios, how many of them are above 1, their geometric mean, and the smallest one with its measurement.
 pub fn summary(sections: &[Section]) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let mut rows = Vec::new();
     for section in sections {

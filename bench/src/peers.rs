@@ -1,8 +1,8 @@
 //! Runs other tools on the same questions in the same run: `--peer NAME=COMMAND`.
 //!
 //! A command is a shell command with placeholders for files in one of several languages ([`FILES`]), for the memory model and for the question.
-//! Unsupported questions are skipped: a command without `{model}` is run for TSO only, and a command without `{question}` for verdicts only. If the
-//! language of the placeholder cannot express a program, the result says so.
+//! Unsupported questions are skipped: a command with neither `{model}` nor `{c}` is run for TSO only, and a command without `{question}` for verdicts
+//! only. If the language of the placeholder cannot express a program, the result says so.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -19,7 +19,7 @@ struct Point<'m> {
     seconds: f64,
 }
 
-/// The plot of all measurements with an `Other` that satisfies `wanted`, one series for each section; `None` if there are no such measurements.
+/// The plot of all answered measurements with an answered `Other` that satisfies `wanted`, one series for each section; `None` if there are none.
 pub fn scatter(
     sections: &[Section],
     title: &str,

@@ -163,8 +163,8 @@ fn from_build(option: &str, file: &str) -> String {
     }
 }
 
-/// The text with `DIR` replaced by the folder of the checkouts where it is a path component: before a slash, and not at the end of a longer name such
-/// as `MY_DIR`.
+/// The text with `DIR` replaced by the folder of the checkouts where it is the first component of a path: before a slash, and neither after one nor
+/// at the end of a longer name such as `MY_DIR`.
 pub fn placed(text: &str, repositories: &Path) -> String {
     let folder = repositories.display().to_string();
     let mut result = String::new();

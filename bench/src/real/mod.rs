@@ -22,7 +22,7 @@ use score::{Scored, csv, show};
 /// Number of rows that run at a time.
 const JOBS: usize = 2;
 
-/// Runs the lists and prints the score. Returns whether every row has an answer: a verdict, `unknown` or a refusal.
+/// Runs the lists and prints the score. Returns whether every row with an existing file has an answer: a verdict, `unknown` or a refusal.
 pub fn table(options: &Real) -> Result<bool, String> {
     let repositories = std::path::absolute(&options.folder).unwrap_or(options.folder.clone());
     if !repositories.is_dir() {

@@ -30,7 +30,7 @@ pub fn values(action: &Action, numbers: Numbers, random: &mut Random) -> Vec<i64
     ranges.map(|range| value(random, range, numbers)).collect()
 }
 
-/// A random value for `*`: small if there is no range, or if the range is very large.
+/// A random value for `*`: small if there is no range, or if the range is very large and contains small values.
 fn value(random: &mut Random, range: Option<Range>, numbers: Numbers) -> i64 {
     let small = match numbers {
         Numbers::Nat => Range { low: 0, high: SMALL_VALUES - 1 },

@@ -168,7 +168,7 @@ impl Facts {
         blocks.flat_map(move |(n, runs)| bits(word(runs, point)).map(move |bit| 64 * n + bit))
     }
 
-    /// The ranges of points at which a fact holds.
+    /// The ranges of points at which a fact holds. The last one ends at `u32::MAX` if the fact holds at the last point.
     pub fn ranges(&self, fact: usize) -> Vec<std::ops::Range<u32>> {
         let mut ranges: Vec<std::ops::Range<u32>> = Vec::new();
         let mut open = None;

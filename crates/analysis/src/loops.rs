@@ -17,7 +17,7 @@ pub fn components(thread: &Thread, passable: &dyn Fn(EdgeId, &Edge) -> bool) -> 
 }
 
 /// The loop depth of each location: 0 if it is on no cycle, 1 if it is on a cycle, 2 if it is still on a cycle when the edges back to the head of
-/// that loop are removed, and so on.
+/// that loop are removed, and so on, up to `DEEPEST_LOOP`.
 pub fn loop_depths(thread: &Thread) -> Vec<u32> {
     let mut depths = vec![0; thread.locations.len()];
     let mut cut = vec![false; thread.edges.len()];

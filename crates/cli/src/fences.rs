@@ -1,4 +1,5 @@
-//! `fencewright fences`: where fences are needed, why each is needed, and the edit that inserts them.
+//! `fencewright fences`: where fences are needed, why each is needed, and the edit that inserts them; or whether existing fences are needed
+//! (`--audit`).
 
 use std::path::Path;
 use std::time::Instant;

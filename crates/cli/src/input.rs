@@ -1,4 +1,4 @@
-//! Reading programs.
+//! Reading programs, and writing their texts back after an edit.
 
 use std::cell::RefCell;
 use std::fs;

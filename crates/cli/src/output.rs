@@ -1,4 +1,4 @@
-//! Standard output and standard error; nothing else writes to them.
+//! Standard output and standard error: all commands write to them through this module.
 //!
 //! If the reader of the output has closed it (`| head`), further output is discarded, and the command ends silently as soon as it notices. Any other
 //! failure is reported once, at the end.

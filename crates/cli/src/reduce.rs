@@ -1,4 +1,5 @@
-//! `fencewright reduce`: writes a program whose behaviour under SC is that of the given program under TSO or PSO.
+//! `fencewright reduce`: writes a program whose behaviour under SC is that of the given program under TSO or PSO with bounded buffers, or
+//! over-approximates that with unbounded buffers (`--buffers partial:K`).
 
 use fencewright::engines::Limits;
 use fencewright::lang::source::escape;

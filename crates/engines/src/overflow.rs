@@ -1,7 +1,7 @@
 //! Decides whether the store buffers of a program stay within a bound (EXTRA13 s.3: `overflow`).
 //!
-//! A proof is an invariant of the machine with bounded queues, in which a store that does not fit is a violation. The certificate checker has to
-//! accept the invariant. A refutation is an execution that ends with such a store.
+//! A proof is an invariant of the machine with bounded queues, in which a store that does not fit is a violation; the certificate checker has to
+//! accept the invariant. If no such invariant is found, the states are explored. A refutation is an execution that ends with such a store.
 
 use fencewright_certify::Proof;
 use fencewright_memory::{Bound, Buffers};

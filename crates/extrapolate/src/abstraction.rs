@@ -187,8 +187,8 @@ impl<'a> Abstraction<'a> {
         path::examine(self.machine, path, property, self.limits)
     }
 
-    /// Adds the interpolants as predicates, if the precision is `refined` and cubes have the size `cubes_first`. If no predicate was added, allows
-    /// larger cubes. Returns false if neither is possible.
+    /// Adds the interpolants as predicates, if the precision is `refined` and cubes have at least the size `cubes_first`. If no predicate was added,
+    /// allows larger cubes. Returns false if neither is possible.
     fn refine(&mut self, interpolants: &[Linear]) -> bool {
         if self.precision.refined && self.precision.cube_size >= self.precision.cubes_first {
             let before = self.predicates.len();

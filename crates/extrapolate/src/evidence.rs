@@ -175,7 +175,7 @@ impl Translation<'_> {
         Ok(cubes)
     }
 
-    /// A cube in terms of the queue machine; `None` if it is unsatisfiable.
+    /// A cube in terms of the queue machine; `None` if one of its constraints becomes false there.
     fn translated(&self, cube: &Cube, meanings: &HashMap<CellId, Meaning>) -> Result<Option<Cube>, Reason> {
         let overflow = || Reason::Unsupported("numbers of a proof beyond 64 bits".into(), None);
         let mut translated = Cube::with_capacity(cube.len());

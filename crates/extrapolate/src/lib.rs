@@ -98,8 +98,8 @@ pub struct Extrapolate {
     pub options: Options,
 }
 
-/// Initial time slice per property. Properties take turns, so that a property that the engine cannot decide does not block the others; the time
-/// slices of each further turn are four times as long.
+/// Initial time slice per property. Properties take turns, so that a property that the engine cannot decide does not block the others; in each
+/// further turn, the time slices are four times as long as in the turn before.
 const FIRST_SLICE: Duration = Duration::from_secs(2);
 
 /// Maximum number of literals per cube.

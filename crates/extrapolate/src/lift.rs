@@ -146,7 +146,8 @@ impl<'a> Lift<'a> {
         all
     }
 
-    /// A predicate, or a cube, and its versions about buffered values: each memory cell in it is either kept or replaced by a place.
+    /// A predicate, or a cube, and its versions about buffered values: each memory cell in it is either kept or replaced by a place. At most one is
+    /// replaced if `one_place` is set or there would be more than `MOST_VERSIONS` versions.
     pub fn lifted(&self, predicate: &Expr<CellId>) -> Vec<Expr<CellId>> {
         let mut shared: Vec<CellId> = Vec::new();
         predicate.for_each_leaf(&mut |&cell| {

@@ -24,7 +24,7 @@ use super::vector::Literal;
 use super::vocabulary::Predicate;
 use super::{LARGEST_CUBE, Method, Run};
 
-/// Maximum number of stores in a buffer.
+/// Maximum number of stores in a buffer, unless the options begin with more.
 const MOST_STORES: u32 = 8;
 
 /// Number of larger bounds that are tried after a bound with which a spurious path remained. A proof may need a larger bound although no overflow was
@@ -34,7 +34,7 @@ const MORE_STORES: usize = 2;
 
 /// The result for one bound of the buffers.
 enum Bounded {
-    /// There is no open property left, or no other answer is needed.
+    /// All open properties were proved, or one was answered by a violation and the task needs no other answers.
     Answered,
     /// A feasible path to a violation; its property was answered.
     Violation,

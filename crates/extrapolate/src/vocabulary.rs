@@ -158,7 +158,7 @@ impl Vocabulary {
         &self.implied[literal.0 as usize]
     }
 
-    /// Adds all consequences of the literals. Returns false if they are contradictory.
+    /// Adds the literals that follow from single literals or by definitions. Returns false if the literals are found to be contradictory.
     pub fn close(&self, vector: &mut Vector) -> bool {
         let known: Vec<Literal> = vector.literals().collect();
         known.into_iter().for_each(|literal| vector.extend(self.implied(literal)));

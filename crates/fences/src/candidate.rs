@@ -41,7 +41,7 @@ pub struct Candidate {
     /// The total price: the sum over all threads that execute the candidate.
     pub price: u64,
     /// An estimate of how often the candidate is executed: once per thread and copy of the place, and `1 << MORE_OFTEN` times as often per enclosing
-    /// loop.
+    /// loop. In the definition of a macro, the number of the macro's uses is added.
     pub runs: u64,
     /// Whether the source excludes this place by the hint `spare`.
     pub spared: bool,
@@ -61,7 +61,7 @@ impl Candidate {
     }
 
     /// The cost that the search minimises: the price, for equal prices the number of executions, and if these are equal too, places in library
-    /// functions cost less. In a set of more than 50 fences, the costs of the functions may overflow their 8 bits and outweigh one execution.
+    /// functions cost less. In a set of more than 51 fences, the costs of the functions may overflow their 8 bits and outweigh one execution.
     pub(crate) fn cost(&self) -> Cost {
         let preferred = match self.home.as_ref().map(|home| home.kind) {
             Some(home::Kind::Entry) => 0,

@@ -31,7 +31,8 @@ use crate::labels::Labels;
 const MOST_REPLAYED: usize = 1 << 20;
 
 /// An execution with the same violation and shorter delays: unnecessary events are removed as far as they are found, and every remaining store
-/// reaches memory no later than before. If `stop` returns true, the search for unnecessary events ends early.
+/// reaches memory no later than before. If `stop` returns true, the search for unnecessary events ends early; for [`Broken::Goal`], no events are
+/// removed.
 pub fn shortened(
     program: &Program,
     model: MemoryModel,
@@ -96,7 +97,8 @@ fn commutes(program: &Program, owner: ThreadId, cell: u32, (event, effect): &(Ev
     !stands && !effect.iter().any(touches)
 }
 
-/// A formula that holds exactly in the states that violate a property; `None` if a violation of the property cannot be seen in a single state.
+/// A formula that holds exactly in the states (for `finally`: the final states) that violate a property; `None` for assertions, freedom from deadlock
+/// and `finally exists`.
 pub(crate) fn violating(property: &Property) -> Option<Formula> {
     match &property.kind {
         PropertyKind::Never(formula) | PropertyKind::Finally(Quantifier::Never, formula) => {

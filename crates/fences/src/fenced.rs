@@ -5,6 +5,7 @@
 //! reinserting each empty step as late as possible: just before the next step of its thread.
 
 use std::collections::{BTreeSet, HashMap};
+use std::mem::discriminant;
 
 use fencewright_kit::formulas::{relocate, relocated};
 use fencewright_kit::{Built, ThreadBuilder};
@@ -186,8 +187,13 @@ pub fn same(one: &Program, other: &Program) -> bool {
         })
     };
     let formulas = |a: &Property, b: &Property| a.formula().map(renamed) == b.formula().map(reached);
+    let kinds = |a: &Property, b: &Property| discriminant(&a.kind) == discriminant(&b.kind);
     one.properties.len() == other.properties.len()
-        && one.properties.iter().zip(&other.properties).all(|(a, b)| a.name == b.name && formulas(a, b))
+        && one
+            .properties
+            .iter()
+            .zip(&other.properties)
+            .all(|(a, b)| a.name == b.name && kinds(a, b) && formulas(a, b))
 }
 
 /// For each reachable location of one thread, the corresponding location of the other thread; `None` if the control-flow graphs differ.

@@ -68,7 +68,8 @@ impl Broken {
         }
     }
 
-    /// Replays an execution; `None` if it is not an execution of the program or does not violate this part of the goal.
+    /// Replays an execution; `None` if it is not an execution of the program or does not violate this part of the goal. For [`Broken::Goal`], the
+    /// violation is not checked.
     pub fn replay(&self, program: &Program, model: MemoryModel, trace: &Trace) -> Option<Replayed> {
         match self {
             Broken::Property(name) => trace.replay_for(program, model, &named(program, name)).ok(),

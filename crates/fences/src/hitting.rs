@@ -9,7 +9,7 @@
 /// An item, as an index into the list of costs.
 pub type Item = usize;
 
-/// The cost of an item: its price in the upper bits, the estimated number of executions in the lower bits.
+/// The cost of an item, as `Candidate::cost` computes it; only its price if several sets are to be listed.
 pub type Cost = u128;
 
 /// A condition on a set: it contains some item of `any`, or lacks some item of `unless`.
@@ -63,7 +63,7 @@ pub enum NoSet {
     Stopped,
 }
 
-/// The cheapest sets that satisfy every clause; at most `most` of them are returned.
+/// The cheapest sets that satisfy every clause; at most `most` of them are returned, and at least one.
 pub fn cheapest(
     costs: &[Cost],
     clauses: &[Clause],

@@ -114,12 +114,13 @@ pub struct Synthesis {
 /// The reason why no set of fences suffices.
 #[derive(Debug)]
 pub struct Unfixable {
-    /// A violation of the unmodified program; `None` if the reason is that no execution satisfies an existential property.
+    /// A violation of the unmodified program; `None` if none was found, as when the reason is that no execution satisfies an existential property.
     pub because: Option<Because>,
     /// Whether one reason alone suffices: the violation in `because`, which no allowed candidate prevents, or, if that is `None`, an existential
     /// property that no execution satisfies even without fences.
     pub inevitable: bool,
-    /// The names of the properties that cannot hold together; empty if the goal is not about properties.
+    /// The names of the properties that cannot hold together, and `overflow` for a violated bound on buffers. The goal as a whole, such as
+    /// robustness, has no name here.
     pub properties: Vec<String>,
     /// The existential properties (`finally exists`) among `properties`.
     pub existence: Vec<String>,
@@ -344,8 +345,8 @@ impl Search<'_> {
         Some((sufficient, complete))
     }
 
-    /// Fallback if the program with a set could not be verified, because a program with more fences may be easier to verify: inserts all full fences,
-    /// and removes as many of them as possible. The result may not be optimal.
+    /// Fallback if the program with a set could not be verified, because a program with more fences may be easier to verify: inserts all allowed full
+    /// fences, and removes as many of them as possible. The result may not be optimal.
     fn many(&mut self, reason: String, options: &Options) -> Synthesis {
         self.optimal = false;
         self.allow_closed = false;
@@ -408,8 +409,8 @@ impl Search<'_> {
         answer
     }
 
-    /// Chooses the set whose fences are executed least often and, among such sets, the most symmetric one: threads with the same text get fences at
-    /// the same places.
+    /// Chooses the set with the least sum of [`Candidate::cost`] and, among such sets, the most symmetric one: threads with the same text get fences
+    /// at the same places.
     fn most_symmetric(&self, sets: &[Vec<Item>]) -> Vec<Item> {
         let alike = |set: &Vec<Item>| {
             let mut places: Vec<(usize, usize, Kind)> = Vec::new();

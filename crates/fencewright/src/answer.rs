@@ -15,7 +15,8 @@ use crate::Program;
 
 /// The verdict on one property, with its evidence.
 ///
-/// Its `Display` text is what the command prints: the verdict in one line and, for a violation, the execution below it.
+/// Its `Display` text is what the command prints: the verdict in one line and, below it, the execution if there is one, or the explanations of an
+/// unknown verdict.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub(crate) program: Program,
@@ -29,7 +30,7 @@ impl Answer {
         self.checked.verdict()
     }
 
-    /// Whether the property holds in all executions.
+    /// Whether the property holds.
     pub fn is_safe(&self) -> bool {
         matches!(self.verdict(), Verdict::Safe)
     }
@@ -121,7 +122,7 @@ pub fn sarif(answers: &[Answer]) -> String {
 
 /// The cheapest fences with which the properties of a program hold.
 ///
-/// Its `Display` text is what the command prints: each fence with the violation that occurs without it.
+/// Its `Display` text is what the command prints: the verdict, and each fence with the violation that occurs without it.
 #[derive(Debug)]
 pub struct Fences {
     pub(crate) program: Program,
@@ -133,7 +134,7 @@ pub struct Fences {
 }
 
 impl Fences {
-    /// The outcome: no fences are needed, these fences suffice, no fences help, or the reason why the search gave up.
+    /// The outcome: no fences are needed, these fences suffice, no set of fences suffices, or the reason why the search gave up.
     pub fn verdict(&self) -> &Found {
         &self.found.verdict
     }
@@ -143,8 +144,8 @@ impl Fences {
         &self.found
     }
 
-    /// The main text of the program with the fences inserted, which was read again and verified. `None` if no fences suffice, or the fences cannot be
-    /// written in the language of the text.
+    /// The main text of the program with the fences inserted, which was read again and verified. `None` if no sufficient fences were found, or they
+    /// cannot be inserted into the text.
     pub fn text(&self) -> Option<&str> {
         self.files().map(|files| files.main().text.as_str())
     }

@@ -14,8 +14,8 @@ const MOST_OF_A_VARIABLE: u8 = 64;
 pub enum BufferBound {
     /// At most this many stores in each thread.
     Thread(u32),
-    /// At most this many stores in each thread to each variable: bounds for single variables, and the bound of all other variables (`None` for no
-    /// bound).
+    /// At most this many stores in each thread to each variable: bounds for single variables, and the bound of all other variables. Without the
+    /// latter, every variable of the program must have a bound of its own.
     Variables(Vec<(String, u8)>, Option<u8>),
 }
 

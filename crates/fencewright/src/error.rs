@@ -17,9 +17,9 @@ pub enum Error {
     File(PathBuf, io::Error),
     /// The text is not a program. Its errors are displayed with their source positions, as the command shows them.
     Text(Box<LoadError>),
-    /// Time or memory ran out while the program was read.
+    /// Reading the program was stopped: time or memory ran out, or the caller cancelled it.
     Unfinished {
-        /// The limit that was reached.
+        /// The reason for stopping.
         reason: Reason,
         /// The position in the text that was reached, if it is known.
         at: Option<String>,
@@ -36,7 +36,7 @@ pub enum Error {
     Contradiction(&'static str),
     /// The question does not fit the program, for this reason.
     Question(String),
-    /// The certificate does not prove its claim about the program.
+    /// The certificate does not prove its claim about the program, or is too hard for the checker.
     Rejected(Rejection),
 }
 

@@ -64,7 +64,7 @@ pub struct NoOverflow {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Repair {
-    /// The memory model, the properties, the options of the explicit search and the limits.
+    /// The memory model, the properties, the options of the explicit search, the effort for confirming verdicts, and the limits.
     pub question: Question,
     /// The purpose of the fences.
     pub purpose: Purpose,

@@ -24,8 +24,8 @@ pub(crate) fn readable(
     }
 }
 
-/// A name for each location of a thread: its first label, modified if the format reserves this word; for a location without labels, the prefix and a
-/// number.
+/// A name for each location of a thread: its first label, modified if the format reserves this word or another location has it; for a location
+/// without labels, the prefix and a number.
 pub(crate) fn location_names(thread: &Thread, prefix: &str, reserved: fn(&str) -> bool) -> Vec<String> {
     let mut names = Names::default();
     let mut allowed = |label: &String| match reserved(label) {

@@ -121,7 +121,8 @@ pub enum Kind {
     /// Plain numbers.
     #[default]
     Number,
-    /// Pointers to places of this kind: 0 is the null pointer; any other value is the number of the place times this factor.
+    /// Pointers: 0 is the null pointer, a key of [`Memory::functions`] is a function, and the number of a place of this kind times this factor is
+    /// that place.
     Pointer(usize, i64),
     /// The holder of a lock: 0 if the lock is free, otherwise the position in [`Facts::threads`], from 1, of the thread that holds it.
     Holder,

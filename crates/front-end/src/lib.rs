@@ -271,8 +271,8 @@ pub enum Unread {
     NoText(Diagnostic),
 }
 
-/// The range around `part` between separators: from after the last of `separators` before `part` to after the first of `ends` at or after the end of
-/// `part`.
+/// The range around `part` between separators: from after the last of `separators` before `part`, or the start of the line, to after the next of
+/// `ends`, or the end of the line. If `part` itself ends with one of `ends`, the range ends with `part`.
 pub fn between(line: &str, part: Range<usize>, separators: &[char], ends: &[char]) -> Range<usize> {
     let Range { start, end } = part;
     let first = line[..start].rfind(separators).map_or(0, |i| i + 1);

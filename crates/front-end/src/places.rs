@@ -1,8 +1,9 @@
 //! The places of a program where a fence can be inserted.
 //!
-//! A place is a point of the source: before a statement and its labels, between its labels and the statement, or after the last statement of a block.
-//! To determine the effect of a fence at each place exactly, an empty step is inserted into the syntax tree at every place, and the tree is lowered
-//! again. A fence at a place then replaces the actions of the edges of this empty step, in every thread that shares the text.
+//! A place is a point of the source: before a statement and its labels, between its labels and the statement, or after a statement that is the last
+//! one of a block or that the next statement does not follow with a place of its own. To determine the effect of a fence at each place exactly, an
+//! empty step is inserted into the syntax tree at every place, and the tree is lowered again. A fence at a place then replaces the actions of the
+//! edges of this empty step, in every thread that shares the text.
 //!
 //! Before a statement that takes no step of its own (`l: stop;`, the `break` of `loop { break; }`), the program without places already has an empty
 //! step. A fence there replaces this step; so the step counts as a place, but is kept if the place is unused. In `l: { stop; }` there are two places
@@ -74,7 +75,7 @@ pub enum Side {
     Before,
     /// Between the labels and the statement.
     Labelled,
-    /// After the last statement of a block.
+    /// After the statement: it is the last one of a block, or there is no place before the next one.
     After,
 }
 
@@ -245,7 +246,7 @@ fn marked<'l>(
     Ok((program, marks))
 }
 
-/// The procedures that an atomic block calls, directly or through other procedures: no fence can be inserted in them.
+/// The procedures that an atomic block or a snapshot calls, directly or through other procedures: no fence can be inserted in them.
 fn procedures_in_blocks(file: &File) -> Vec<&Procedure> {
     let procedures: HashMap<&str, &Procedure> = file
         .items
@@ -296,7 +297,7 @@ struct Passed<'p> {
 
 /// The empty steps inserted into a thread that stand for an empty step of the source itself, each with the empty steps of the preceding places at
 /// which a fence would replace the same source step. Walks the thread without places and the thread with places in parallel. Where the former has an
-/// empty step and the latter has only places, the step is identified with the last place before the same statement.
+/// empty step and the latter has only places, the step is identified with the place before the innermost statement that contains it.
 fn own_steps<'p>(
     source: &Thread,
     marked: &Thread,

@@ -468,7 +468,7 @@ fn operation_usage(keyword: Keyword) -> String {
     }
 }
 
-/// The value of a number token; `negative` if a minus sign directly precedes it.
+/// The value of a number token; `negative` if a minus sign directly precedes it. `None` if the value does not fit an `i64`, 0 for a malformed token.
 fn number(text: &str, negative: bool) -> Option<i64> {
     match number_value(text) {
         NumberValue::Fits(value) if negative => 0_i64.checked_sub_unsigned(value),

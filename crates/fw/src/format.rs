@@ -6,8 +6,8 @@ use super::layout::layout;
 use super::lexer::{Lexed, MAX_TOKENS, lex};
 use super::parser::parse_tokens;
 
-/// Formats a file. Only white space changes: every comment stays on its own line or after the code that it follows, and blank lines are kept, at
-/// most one in a row. Windows line ends are kept if all lines have them. A file with errors is not formatted.
+/// Formats a file. Only white space changes: every comment stays between the same two tokens. Blank lines are kept, at most one in a row, except at
+/// the start and at the end of a block. Windows line ends are kept if all lines have them. For a file with errors, these are returned.
 pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
     let Lexed { tokens, comments, diagnostics } = lex(text, MAX_TOKENS);
     let (_, diagnostics) = parse_tokens(text, &tokens, diagnostics, &Stop::never());

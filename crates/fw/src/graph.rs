@@ -1,8 +1,8 @@
 //! Writes the control-flow graphs of a program as .fw, for programs that have no source text.
 //!
-//! Every reachable location becomes a label, every edge a statement and a `goto`. The result can be loaded again. It has the same executions as the
-//! program, except that a thread of the language has a single end: if a thread of the program has several ends, it gets a register that records which
-//! of them was reached, and a final step that sets this register.
+//! Every reachable location except the fault location becomes a label, and every edge a statement and a `goto`, or a `stop` if the edge leads to the
+//! fault location. The result can be loaded again. It has the same executions as the program, except that a thread of the language has a single end:
+//! if a thread of the program has several ends, it gets a register that records which of them was reached, and a final step that sets this register.
 
 use fencewright_kit::graph::reachable;
 use fencewright_program::{

@@ -101,7 +101,7 @@ impl Parser<'_> {
         Ok(Const { name, value })
     }
 
-    /// `=`, or an assignment operator of another language, which is reported.
+    /// Consumes `=`. A `:=` or `==` in its place is reported and consumed.
     pub(super) fn assign_sign(&mut self, what: &str) -> Parse<()> {
         let foreign = self.at(TokenKind::Foreign) && self.text_of(self.token().span) == ":=";
         if foreign || self.at(TokenKind::Operator(BinaryOp::Eq)) {

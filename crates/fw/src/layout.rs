@@ -1,7 +1,7 @@
 //! The layout of the formatter: turns tokens and comments into lines.
 //!
-//! The layout depends on the tokens, on the positions of comments relative to the tokens, and on blank lines. Since it preserves all three,
-//! formatting is idempotent.
+//! The layout depends on the tokens, on the positions of comments relative to the tokens, and on which blank lines are kept. Formatting a formatted
+//! text changes none of these, so formatting is idempotent.
 
 use fencewright_program::{BinaryOp, Span};
 

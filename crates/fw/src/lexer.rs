@@ -20,7 +20,7 @@ pub struct Lexed {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// The tokens of a text, at most `limit` of them.
+/// The tokens of a text: at most `limit` of them, and [`TokenKind::End`].
 pub fn lex(text: &str, limit: usize) -> Lexed {
     lex_unless(&Stop::never(), text, limit)
 }

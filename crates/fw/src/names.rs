@@ -25,7 +25,7 @@ impl<'a> Names<'a> {
     }
 
     /// A name that is not used in the scope, as close to `foreign` as possible: illegal characters become `_`, `prefix` is prepended to a name that
-    /// would start with a digit or be empty, and `suffix` is appended to a keyword or a name in use.
+    /// would start with a digit or be empty, and `suffix` is appended to a keyword or a name in use, followed by a number if that name is in use too.
     pub fn fresh(&mut self, foreign: &str, prefix: &str, suffix: &str) -> String {
         let mut name: String =
             foreign.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();

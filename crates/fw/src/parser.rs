@@ -218,7 +218,7 @@ impl Parser<'_> {
         if self.at(kind) { Ok(self.bump()) } else { Err(self.expected(what)) }
     }
 
-    /// Consumes `;`. If there is none and the line ends here, a missing `;` is reported and parsing continues as if it were there.
+    /// Consumes `;`. If there is none and the line or the block ends here, a missing `;` is reported and parsing continues as if it were there.
     pub(super) fn semicolon(&mut self, after: &str) -> Parse<()> {
         if self.eat(TokenKind::Semicolon) {
             return Ok(());
@@ -232,7 +232,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Consumes a name. A keyword in its place is reported and used as a name.
+    /// Consumes a name. A keyword in its place is reported and used as a name, unless it begins a line and may begin an item.
     pub(super) fn name(&mut self, what: &str) -> Parse<Name> {
         match self.peek() {
             TokenKind::Name => {}

@@ -357,7 +357,7 @@ impl Parser<'_> {
         Ok(StatementKind::Assign(place, value))
     }
 
-    /// Reports an unknown word at the start of a statement, if the token after it cannot follow a name.
+    /// Reports a misspelt keyword at the start of a statement. `None` if the token after the word can follow a name, or no keyword is close.
     fn misspelt_keyword(&mut self, span: Span) -> Option<Reported> {
         let follows = self.peek_at(1);
         let can_follow = matches!(

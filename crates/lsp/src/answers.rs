@@ -29,11 +29,11 @@ pub struct Answers {
     pub warnings: Vec<Diagnostic>,
     /// The verdicts, by memory model and index of the property.
     pub verdicts: BTreeMap<(MemoryModel, usize), Arc<Checked>>,
-    /// The missing fences, for each memory model under which a property is violated.
+    /// For each memory model under which a property is violated, the missing fences, or the reason why there are none.
     pub fixes: Vec<Arc<Fixes>>,
-    /// For each memory model under which all properties hold, the existing fences, and whether each is needed.
+    /// For each relaxed memory model under which all properties hold, unless its audit failed: the existing fences, and whether each is needed.
     pub needs: Vec<(MemoryModel, Arc<Vec<Audited>>)>,
-    /// For each memory model, facts about variables from proofs.
+    /// For each memory model under which all properties hold, the facts about variables, if there are any.
     pub known: Vec<(MemoryModel, Arc<Known>)>,
 }
 

@@ -29,9 +29,9 @@ pub enum Found {
     Verdict(MemoryModel, usize, Box<Checked>),
     /// All properties have their verdicts.
     Decided,
-    /// Fences that make the program safe, or the reason why there are none.
-    Fixes(Fixes),
     /// Fences that make the violated properties hold, as far as fences can, or the reason why there are none.
+    Fixes(Fixes),
+    /// The existing fences, and whether each is needed.
     Needs(MemoryModel, Vec<Audited>),
     /// Facts about variables from a proof.
     Known(MemoryModel, Known),

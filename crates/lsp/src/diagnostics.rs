@@ -1,4 +1,4 @@
-//! Diagnostics of programs: errors, warnings and violated properties.
+//! Diagnostics of programs: errors, warnings, assumptions, violated properties and superfluous fences.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ impl Writer<'_> {
         self.sorted(error.diagnostics.iter().map(|d| self.diagnostic(d, DiagnosticSeverity::ERROR)))
     }
 
-    /// The warnings and violations of a program.
+    /// The warnings, assumptions, violations and superfluous fences of a program.
     pub fn answers(&self, answers: &Answers) -> ByFile {
         let warnings = answers.program.loaded().warnings.iter().chain(&answers.warnings);
         let warnings = warnings.map(|warning| self.diagnostic(warning, DiagnosticSeverity::WARNING));
@@ -106,7 +106,7 @@ impl Writer<'_> {
         (location, diagnostic)
     }
 
-    /// A violation, at the property or at the statement that faults, with the steps of the execution.
+    /// A violation, where [`shown_at`] says or else at the property, with the steps of the execution.
     fn violation(&self, answers: &Answers, model: MemoryModel, checked: &Checked) -> (Location, Diagnostic) {
         let property = &checked.property;
         let mut message = format!("{} is violated under {}", property.name, model.name());

@@ -1,4 +1,4 @@
-//! Hovers: facts about variables from proofs, reasons of fences, declarations of names.
+//! Hovers: declarations of names, facts about variables from proofs, verdicts about properties, reasons of fences.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ use crate::names::{Declaration, Kind, declaration, word_at};
 
 /// Maximum number of lines, for each memory model, about what holds when a thread is at the position; for a label, in all.
 const MOST_POINTS: usize = 8;
-/// Maximum number of array cells with facts.
+/// Maximum number of facts in one line.
 const MOST_CELLS: usize = 16;
 /// Maximum length of a declaration in characters; the rest is cut.
 const LONGEST: usize = 400;

@@ -105,7 +105,7 @@ pub fn is_instance(program: &Program, id: ThreadId, name: &str) -> bool {
     thread.family.as_ref().map_or(&thread.name, |(family, _)| family) == name
 }
 
-/// Whether a property mentions one of these threads.
+/// Whether a property mentions one of these threads, or is `assertions` and one of these threads has an assertion.
 fn concerns(program: &Program, property: &Property, own: &dyn Fn(ThreadId) -> bool) -> bool {
     if let Some(formula) = property.formula() {
         let mut found = false;

@@ -59,7 +59,7 @@ pub struct Environment {
     pub memory: fn() -> u64,
 }
 
-/// Serves one client over the standard input and output. Returns whether the client ended the session properly: `shutdown`, then `exit`.
+/// Serves one client over the standard input and output. Returns whether the client sent `shutdown` before it exited or disconnected.
 pub fn serve(settings: Settings, environment: Environment) -> bool {
     let (to_client, outgoing) = crossbeam_channel::unbounded();
     let (received, incoming) = crossbeam_channel::unbounded();

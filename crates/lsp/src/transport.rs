@@ -1,7 +1,7 @@
 //! Messages over a pair of streams: a header with the length, then JSON.
 //!
-//! Malformed input is answered by an error with the id `null`, as JSON-RPC requires, and reading continues. Only the end of the stream or a read
-//! error ends the connection.
+//! Malformed input is answered by an error with the id `null`, as JSON-RPC requires, and reading continues. Only `exit`, the end of the stream or a
+//! read error ends the connection.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -30,7 +30,7 @@ enum Incoming {
     End,
 }
 
-/// Reads messages until the stream ends or their receiver is dropped.
+/// Reads messages until `exit`, the end of the stream or a read error, or until one of the receivers is dropped.
 pub fn read_all(mut input: impl BufRead, messages: &Sender<Message>, replies: &Sender<Outgoing>) {
     loop {
         match read(&mut input) {

@@ -84,7 +84,7 @@ impl States {
         self.ends.len() + 1
     }
 
-    /// Changes `state`, which must be the state with this number, into the next one.
+    /// Changes `state`, which must be the state with this number (counted from 0), into the next one.
     pub fn advance(&self, state: &mut State, number: usize) {
         let start = number.checked_sub(1).map_or(0, |n| self.ends[n]);
         for difference in &self.differences[start..self.ends[number]] {
@@ -99,7 +99,7 @@ impl States {
         }
     }
 
-    /// Visits all states in order, with their numbers.
+    /// Visits all states in order, with their numbers from 0.
     pub fn for_each(&self, mut visit: impl FnMut(usize, &State)) {
         let mut state = State::clone(&self.first);
         for number in 0..self.len() {

@@ -36,7 +36,7 @@ pub enum PropertyKind {
     Never(Formula),
     /// No action faults.
     Assertions,
-    /// No reachable state is a deadlock: a state in which no step is enabled although some thread has not terminated.
+    /// No reachable state is a deadlock: a state in which no step is enabled although some thread has neither terminated nor faulted.
     NoDeadlock,
     /// A condition on the final states, those in which all threads have terminated and all buffers are empty.
     Finally(Quantifier, Formula),

@@ -21,9 +21,9 @@
 //! | `snapshot` step | may access, all its operations can run | all of them at once; loads see the own buffer first |
 //!
 //! Differences from the papers: a load takes the *newest* own entry (Semantics 2 prints the oldest); an atomic step needs an empty buffer
-//! (BEGIN/END-ATOMIC as printed do not drain). A faulting action (failed assertion, index or value out of range, division by zero) takes its thread
-//! to the thread's fault location, where it stays; the other threads continue. The effects of the operations of a step before the faulting one are
-//! kept; buffered stores of the faulted thread still reach memory, and a lock that it holds is never released.
+//! (BEGIN/END-ATOMIC as printed do not drain). A faulting action (failed assertion; index, value or shift out of range; division by zero) takes its
+//! thread to the thread's fault location, where it stays; the other threads continue. The effects of the operations of a step before the faulting
+//! one are kept; buffered stores of the faulted thread still reach memory, and a lock that it holds is never released.
 
 use crate::expr::{EvalError, Expr};
 use crate::model::*;

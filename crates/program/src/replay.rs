@@ -39,9 +39,9 @@ pub type Effect = Vec<Access>;
 pub enum ReplayError {
     /// The initial values are not those of an initial state.
     Initial,
-    /// The event with this number is not enabled.
+    /// The event with this index is not enabled.
     Event(usize, Disabled),
-    /// The event with this number exceeds a limit of the reference semantics.
+    /// The event with this index exceeds a limit of the reference semantics.
     Limit(usize, Limit),
     /// The last state is not evidence about the property.
     Property,

@@ -3,7 +3,8 @@
 //!
 //! [`reduce`] makes the program `P_M` from `P`. Each thread gets a counter and registers for its buffered stores; a store fills these registers, a
 //! load reads them before memory, and a flush is a step of the thread that may be taken at every location. Memory cells, registers and locations of
-//! `P` keep their numbers in `P_M`; new ones follow. Each thread has
+//! `P` keep their numbers in `P_M`; new ones follow. ([`forgetful`] makes a program with buffers of any size instead, which over-approximates `P`.)
+//! Each thread has
 //!
 //! * under TSO one queue: the count, and, for each place in it, the memory cell (`lhs`) and the value (`rhs`);
 //! * under PSO one queue for each memory cell that it stores to, with a count and values; if it executes store fences, each value also has an

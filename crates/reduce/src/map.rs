@@ -16,7 +16,8 @@ use crate::thread::{Origin, ReducedThread};
 /// A program `P_M` that is checked under SC, and its relation to the program `P` that it was made from.
 #[derive(Clone, Debug)]
 pub struct Reduced {
-    /// `P_M`. Its properties are those of `P`, mapped, and the absence of overflow, if one is possible.
+    /// `P_M`. Its properties are those of `P`, mapped (without freedom from deadlock if stores are forgotten), and the absence of overflow, if one is
+    /// possible.
     pub program: Program,
     /// The memory model of `P`.
     pub model: MemoryModel,
@@ -150,8 +151,9 @@ impl Reduced {
         }
     }
 
-    /// Maps a property of `P` to one of `P_M` under SC. If `P_M` violates the mapped property, `P` violates the property; for `finally exists`, if
-    /// `P_M` satisfies the mapped property, `P` satisfies the property. The converses hold if there is no overflow.
+    /// Maps a property of `P` to one of `P_M` under SC. Unless stores are forgotten: if `P_M` violates the mapped property, `P` violates the
+    /// property; for `finally exists`, if `P_M` satisfies the mapped property, `P` satisfies the property. The converses hold if there is no
+    /// overflow.
     ///
     /// * A forbidden formula is forbidden until the first overflow.
     /// * `assertions` forbids the locations of faulted threads, since in `P_M` no action faults. The mapped property is called `faults`.

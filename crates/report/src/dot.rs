@@ -55,7 +55,8 @@ fn cluster(text: &mut String, source: Source<'_>, id: ThreadId, thread: &Thread)
     text.push_str("    }\n");
 }
 
-/// The labels of a location and the line of the statement that starts there.
+/// The labels of a location, whether it is the end or the fault location, and the line of the statement that starts there; its number if it has none
+/// of these.
 fn location_label(source: Source<'_>, thread: &Thread, at: LocationId, location: &Location) -> String {
     let mut parts: Vec<String> = location.labels.iter().map(|label| format!("{label}:")).collect();
     if at == thread.fault {

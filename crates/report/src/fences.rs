@@ -1,4 +1,5 @@
-//! Answers about fences, as text and as JSON: the place of each fence, the violation that occurs without it, and the edit that inserts it.
+//! Answers about fences, as text and as JSON: the verdict, the place of each fence, the violation that occurs without it, and the edit that inserts
+//! it.
 
 use std::fmt::Write as _;
 
@@ -152,7 +153,7 @@ fn to_allow<'a>(source: Source<'a>, fence: &Candidate) -> Option<&'a str> {
 /// Maximum number of callers that are listed.
 const MOST_CALLERS: usize = 6;
 
-/// For a fence in a library function: the function and the callers that it mends.
+/// For a fence in a library function: the function and its callers. `None` for other fences.
 fn callers(source: Source<'_>, fence: &Candidate) -> Option<String> {
     let home = fence.home.as_ref().filter(|home| home.is_library())?;
     let caller = |caller: &Caller| {
@@ -170,7 +171,7 @@ fn callers(source: Source<'_>, fence: &Candidate) -> Option<String> {
     Some(format!("in {}(), so it serves every caller: {}", escape(&home.function), listed.join(", ")))
 }
 
-/// The other sets with the same price as the chosen one, if there are any.
+/// All sets that cost as little as the chosen one, which is among them; empty if there is only this one.
 fn equally_cheap(source: Source<'_>, found: &Synthesis) -> String {
     let mut text = String::new();
     if found.sets.len() > 1 {
@@ -299,7 +300,7 @@ pub fn in_words(source: Source<'_>, fence: &Candidate) -> String {
     format!("{} `{}` in {threads}", what(fence), source.statement(fence.place.statement))
 }
 
-/// A fence with its position and the source line it belongs to.
+/// A fence with its position, the source line it belongs to with the lines before and after it, and its callers if it is in a library function.
 fn place(source: Source<'_>, fence: &Candidate, style: Style) -> String {
     let at = source.position(fence.place.point());
     let word = what(fence);

@@ -99,7 +99,8 @@ pub fn about_itself<'c>(source: Source<'_>, certificate: &'c Certificate) -> Opt
     has_its_points(source, proof).then_some((proof, executions))
 }
 
-/// Whether engine `lazy`, when it delays no stores, leaves the control-flow graphs unchanged. It does not if it has to split steps that may fault.
+/// Whether engine `lazy` leaves the control-flow graphs unchanged when it delays no stores. It changes them if it has to split steps that may
+/// fault.
 fn is_extended_by_nothing(program: &Program) -> bool {
     let size = |thread: &Thread| (thread.locations.len(), thread.edges.len(), thread.registers.len());
     Extended::new(program)

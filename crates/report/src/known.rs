@@ -44,7 +44,8 @@ impl Known {
     }
 }
 
-/// The facts of an accepted certificate; `None` if its proof is not about all executions of this program itself, or `stop` ends the computation.
+/// The facts of an accepted certificate. `None` if its proof is not about all executions of this program itself, if it is a set without some of the
+/// reachable states, or if `stop` ends the computation.
 pub fn known(source: Source<'_>, certificate: &Certificate, stop: &dyn Fn() -> bool) -> Option<Known> {
     // A proof about a transformed program says nothing about this program's points, and a proof about some executions does not bound the values in
     // all of them.

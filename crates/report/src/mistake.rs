@@ -86,7 +86,7 @@ pub struct Mistake<'a> {
     pub object: Option<&'a Object>,
     /// If one allocation in a loop creates several objects, the number of this object among them, from 1.
     pub time: Option<u64>,
-    /// The name of the register with the wrong value, if it is a variable of C.
+    /// If an uninitialised value was used, the name of the register with this value, if it is a variable of C.
     register: Option<&'a str>,
     /// The thread that freed the object or whose block with the object ended, and the position.
     pub freed: Option<(&'a str, Span)>,

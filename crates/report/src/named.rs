@@ -142,7 +142,8 @@ impl<'a> Source<'a> {
         spot.map_or_else(|| number.to_string(), |spot| self.word(&Meaning::Place(spot)))
     }
 
-    /// The names of the threads that increment a cell when they end. Threads that are alike and joined together share such a cell.
+    /// The names of the threads that increment the variable of a cell when they end. Threads that are alike and joined together share such a
+    /// variable.
     pub fn counts_in(&self, cell: u32) -> impl Iterator<Item = &'a String> {
         let n = self.program.variables.partition_point(|variable| variable.base <= cell);
         let variable = n.checked_sub(1).map(|n| VariableId(n as u32));
@@ -176,7 +177,7 @@ impl<'a> Source<'a> {
     }
 
     /// Whether the source gives a register a value at a point where `written` are the registers written so far: the register is one of them, or
-    /// represents a variable with static storage. Always true if details of the translation are shown.
+    /// represents a variable with static storage, other than a string literal. Always true if details of the translation are shown.
     pub fn has_value(&self, thread: ThreadId, register: RegisterId, written: &Written) -> bool {
         let holds = self.words.register(thread, register).map(|named| &named.holds);
         let is_static = match holds {
@@ -193,7 +194,7 @@ impl<'a> Source<'a> {
         !self.hides() || is_static || written.contains(thread, register)
     }
 
-    /// The cells of those allocations in which every cell is still uninitialised in this memory.
+    /// The cells of those allocations in which every cell is still uninitialised in this memory; empty if details of the translation are shown.
     pub fn unwritten(&self, memory: &[i64]) -> HashSet<u32> {
         let (mut parts, mut written) = (Vec::new(), HashSet::new());
         let places = (0..).zip(memory).filter(|_| self.hides());

@@ -140,7 +140,7 @@ impl Origins {
     }
 
     /// The origin of the value of a register in a state. Its text is the name of the variable that the register represents, or else the recorded
-    /// origin. If a place that the recorded text names has changed since, the text is the value itself.
+    /// origin. If there is none, or a place that its text names has changed since, the text is the value itself.
     fn of(&self, source: Source<'_>, thread: ThreadId, register: RegisterId, state: &State) -> Origin {
         let kind = source.register_kind(thread, register);
         let value = state.registers[thread.index()][register.index()];
@@ -163,8 +163,7 @@ impl Origins {
         }
     }
 
-    /// An expression in terms of the origins of its registers; `None` if the text would name no variable, or would use one name for two different
-    /// values.
+    /// An expression in terms of the origins of its registers; `None` if the text would name no variable, or would use one name for two registers.
     pub fn text(
         &self,
         source: Source<'_>,
@@ -234,8 +233,8 @@ impl Origins {
         source.register(thread, register).is_none() && origin.is_some_and(|origin| !origin.is_read)
     }
 
-    /// The condition that a branch establishes, in terms of the source: `mutex.last == 0`. `None` if it mentions no variable, or repeats the value
-    /// that was just read.
+    /// The condition that a branch establishes, in terms of the source: `mutex.last == 0`. `None` if it has no [`text`](Origins::text), or only
+    /// repeats a value that was read.
     pub fn decision(
         &self,
         source: Source<'_>,

@@ -1,8 +1,8 @@
 //! Answers as SARIF 2.1.0, the exchange format of static analysers: editors and code hosts show each result at its source line.
 //!
-//! A violation is a result, located at the faulting statement or else at the property. Its execution is a code flow with one thread flow per
-//! thread; `executionOrder` gives the interleaving. Warnings are results too. Proved properties and unknown verdicts are not
-//! problems of the program and become notifications of the run.
+//! A violation is a result, located where [`shown_at`] says or else at the property. Its execution is a code flow with one thread flow per
+//! thread; `executionOrder` gives the interleaving. Warnings are results too. Proved properties, unknown verdicts and errors become notifications of
+//! the run.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -233,7 +233,7 @@ fn violation(source: Source<'_>, model: MemoryModel, checked: &Checked, has_room
 }
 
 /// The source position and the message of a violation: those of the memory error, if there is one; otherwise, if the property is about assertions or
-/// has no position of its own, those of the last step.
+/// has no position of its own, those of the last step that is not a flush.
 pub fn shown_at(source: Source<'_>, replayed: &Replayed, property: &Property) -> Option<(Span, String)> {
     if let Some(mistake) = mistake(source, replayed, property) {
         return Some((mistake.at, mistake.sentence()));

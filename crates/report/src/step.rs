@@ -71,7 +71,8 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// The source position that is shown; `None` for a flush, and for the start and the end of a thread in a translated program.
+    /// The source position that is shown; `None` for a flush. In a translated program, also `None` for the start and the end of a thread, unless all
+    /// details are shown.
     pub fn shown_span(&self) -> Option<Span> {
         let ends = |access: &Access| match access {
             Access::Write { cell, .. } => matches!(self.source.role(*cell), Some(Role::End(_))),

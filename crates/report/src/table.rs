@@ -20,13 +20,13 @@ const PROPERTY: usize = 16;
 pub struct Row {
     /// The file of the program.
     pub file: String,
-    /// The memory model; `None` if the program could not be read.
+    /// The memory model; `None` if the program could not be checked.
     pub model: Option<MemoryModel>,
     /// The name of the property.
     pub property: String,
     /// The verdict in one word, or `error`.
     pub verdict: &'static str,
-    /// The engine that gave the answer.
+    /// The engine that gave the answer; empty for an error.
     pub engine: String,
     /// The time of the search and of checking its answer, in seconds.
     pub seconds: f64,

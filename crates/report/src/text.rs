@@ -168,7 +168,7 @@ pub(crate) fn explanations(checked: &Checked) -> Vec<(String, Option<Span>)> {
     all
 }
 
-/// The evidence below the verdict line: the execution, or the explanations of an unknown verdict.
+/// The evidence below the verdict line: the execution, or the rounds, engines and explanations of an unknown verdict.
 pub fn evidence(source: Source<'_>, checked: &Checked, style: Style) -> String {
     let mut text = String::new();
     if let Some(replayed) = checked.trace() {
@@ -204,7 +204,7 @@ pub fn evidence(source: Source<'_>, checked: &Checked, style: Style) -> String {
     text
 }
 
-/// The engines that were tried, as a table; empty if there is only one, which the verdict line names.
+/// The engines that were tried, as a table; empty if there are fewer than two, because the verdict line names the engine.
 fn tried(tried: &[Tried]) -> String {
     if tried.len() < 2 {
         return String::new();

@@ -12,7 +12,7 @@ use fencewright_program::{
     Span, Thread, ThreadId,
 };
 
-/// Maximum length of an excerpt of the source, in characters.
+/// Maximum length of a statement, in characters.
 const LONGEST_EXCERPT: usize = 60;
 /// A precedence higher than that of every binary operator that is written between its operands.
 const TIGHTEST: u8 = 10;
@@ -72,7 +72,7 @@ impl<'a> Source<'a> {
         Position { file: name, included: file != FileId::MAIN, line, column: 1 }.line_name()
     }
 
-    /// The statement at a span, restricted to the line on which the span starts.
+    /// The statement at a span, restricted to the line on which the span starts, and shortened.
     pub fn statement(&self, span: Span) -> String {
         let Position { line, column, .. } = self.position(span);
         let text = self.files.file(span.file).line_text(line);
@@ -131,7 +131,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The reason why there is no verdict, with the option that may help.
+/// The reason why there is no verdict, with the option that may help if there is one.
 pub fn reason(reason: &Reason) -> String {
     match reason.advice() {
         None => reason.to_string(),

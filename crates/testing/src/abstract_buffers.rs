@@ -358,7 +358,8 @@ pub struct Reachable<'p> {
     pub cut: bool,
 }
 
-/// All reachable states; an error if there are more than `limit`. `stop` is polled before each event.
+/// All reachable states; an error if there are more than `limit`, if a choice is unbounded, if a step cannot be computed, or if `stop` returns true,
+/// which is polled before each event.
 pub fn explore<'p>(
     machine: AbstractMachine<'p>,
     limit: usize,

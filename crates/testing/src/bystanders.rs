@@ -9,8 +9,8 @@ use fencewright_program::{
 use crate::Random;
 use crate::properties::{at, mixed};
 
-/// Turns some threads of a random program into bystanders (readers, or threads that share no variable), sometimes duplicates a reader, and adds
-/// properties that name threads.
+/// Turns some threads of a random program into bystanders (readers, or threads that share no variable), sometimes adds one or two readers, and
+/// replaces the properties by ones that name threads.
 pub fn detach(random: &mut Random, program: &mut Program) {
     for t in 0..program.threads.len() {
         match random.below(4) {

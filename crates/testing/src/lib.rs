@@ -2,11 +2,11 @@
 //!
 //! The random programs are small. They have every kind of action, and properties over labels, registers, memory, faults, deadlocks and final states.
 //! The same seed gives the same program on every machine. Four modules change random programs: [`arithmetic`] adds operators, [`apart`] separates the
-//! variables of threads, [`bystanders`] adds irrelevant threads, and [`waiting`] makes threads wait for each other; so do the functions [`contend`],
-//! [`group`] and [`separate`], which change the order of stores that threads observe. Other modules are for other tests: [`c`] makes random C
-//! programs, [`families`] random thread families, [`bounds`] random bounds on buffers, [`hard`] has programs that stress resource limits, [`measure`]
-//! measures the time and memory of a command, [`corpora`] finds external test inputs, and [`sets`] interprets the commands of machines with summary
-//! cells.
+//! variables of threads, [`bystanders`] makes some threads irrelevant to some properties, and [`waiting`] makes threads wait for each other. The
+//! functions [`contend`], [`group`] and [`separate`] change programs too: the stores whose order threads observe. Other modules are for other tests:
+//! [`c`] makes random C programs with threads, [`runs`] random C programs of one thread, [`families`] random thread families, [`bounds`] random
+//! bounds on buffers, [`hard`] has programs that stress resource limits, [`measure`] measures the time and memory of a command, [`corpora`] finds
+//! external test inputs, and [`sets`] interprets the commands of machines with summary cells.
 //!
 //! Three oracles are written for clarity, not for speed: [`abstract_buffers`] has the machines with abstract store buffers, [`backward`] decides
 //! reachability with multisets, and [`traces`] counts executions up to the order of independent events.

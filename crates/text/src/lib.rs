@@ -1,4 +1,4 @@
-//! Source texts: files, errors with their places, and a token that cancels loading.
+//! Source texts: files, errors with their places, suggestions for unknown names, and a token that cancels loading.
 
 #![forbid(unsafe_code)]
 

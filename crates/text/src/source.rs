@@ -199,7 +199,7 @@ impl SourceFile {
     }
 }
 
-/// Renders diagnostics for a terminal, each with an excerpt of its file.
+/// Renders the first [`SHOWN_DIAGNOSTICS`] diagnostics for a terminal, each with an excerpt of its file.
 pub(crate) fn render<'f>(
     diagnostics: &[Diagnostic],
     colour: bool,

@@ -39,7 +39,7 @@ impl Sources {
         id
     }
 
-    /// Adds a file that belongs to the system: it is never changed.
+    /// Adds a file that belongs to the system: it is changed only if its folder is allowed by name (`--allow`).
     pub fn add_system(&mut self, file: SourceFile) -> FileId {
         let id = self.add(file);
         self.system.insert(id);

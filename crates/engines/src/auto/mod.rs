@@ -191,7 +191,7 @@ impl Auto {
         known
     }
 
-    /// Runs engine `buffers` for a moment if buffers may grow, and then engine `contexts` for a moment.
+    /// Runs engine `buffers` for a moment if buffers may grow, and then engine `contexts` for a moment on the properties that are still open.
     fn abstract_buffers(&self, task: &Task<'_>, limits: &Limits, progress: &Progress) -> Report {
         let few_contexts = |task: &Task<'_>| {
             let contexts = ContextBound { options: self.contexts };

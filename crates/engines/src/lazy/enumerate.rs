@@ -1,7 +1,7 @@
 //! An oracle that enumerates the shortest paths from a store to a load, whether or not an attack along them succeeds (THESIS16, chapter 6).
 //!
 //! If the first store of each path is removed from the program, the suggested paths grow from round to round, and every path is suggested eventually.
-//! So this is a semi-decision procedure without unrolling. The oracle answers `robust` only if there is no path at all.
+//! So this is a semi-decision procedure without unrolling. The oracle answers `robust` only if it has no path to suggest.
 //!
 //! Paths that cannot be part of a robustness violation are left out. A violation is a cycle (Fig. 3.4) that leads from the load, through other
 //! threads, to the delayed store. So another thread stores to the address of the load, another thread accesses the address of the store, and the load

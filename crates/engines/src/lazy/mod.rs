@@ -56,14 +56,14 @@ pub struct Options {
 /// Engine `lazy`, with its options and those of the engine that it runs.
 #[derive(Clone, Debug, Default)]
 pub struct Lazy {
-    /// The oracle, the number of rounds, and whether certificates are made.
+    /// The oracle, whether first stores are kept, the number of rounds, and whether certificates are made.
     pub options: Options,
     /// The engine that checks programs under SC.
     pub sc: Auto,
 }
 
 impl Lazy {
-    /// The program after the rounds of extension that the options allow, or after fewer rounds if the oracle suggests no more paths.
+    /// The program after the rounds of extension that the options allow (one if they set no limit), or after fewer if the oracle finds it robust.
     pub fn extended(
         &self,
         program: &Program,

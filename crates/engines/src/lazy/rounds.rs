@@ -185,8 +185,9 @@ impl<'a> Rounds<'a> {
         report.answers
     }
 
-    /// Answers the open properties of a complete program after the oracle has found that SC and TSO agree. No violation exists under SC, so the
-    /// properties for which robustness is sufficient hold; the others become `unknown`.
+    /// Answers the open properties of a complete program after the oracle has found that SC and TSO agree. No execution under SC decides them. So if
+    /// robustness is sufficient, `finally exists` is violated, and any other property holds; locks may require a second check
+    /// ([`Rounds::conclude_under_lock`]). All others become `unknown`.
     fn conclude(&mut self, program: &Extended) {
         let mut under_lock = Vec::new();
         for (n, property) in self.task.properties.iter().enumerate() {

@@ -112,8 +112,8 @@ impl Robustness {
         self.attacks.iter().find_map(|a| a.witness.as_ref().map(|w| (a, w)))
     }
 
-    /// True if the witness was replayed and has a cycle, or if each proof is an accepted certificate or an exploration that was repeated on
-    /// the reference semantics; false if the verdict was not checked independently of the engine; `None` if there is no verdict.
+    /// True if the witness was replayed and has a cycle or a triangular race, or if each proof is an accepted certificate or an exploration that was
+    /// repeated on the reference semantics; false if the verdict was not checked independently of the engine; `None` if there is no verdict.
     pub fn checked(&self) -> Option<bool> {
         match &self.evidence {
             Evidence::Witness => Some(true),

@@ -7,7 +7,7 @@
 //!
 //! Only the module `admit` makes a [`Robustness`], after a check. An execution of the instrumented program is translated into an execution of the
 //! original program under TSO and replayed on the reference semantics. Its happens-before relation, which is computed independently, must have a
-//! cycle ([`witness`]).
+//! cycle, or, for the other notion, the execution must have a triangular race ([`witness`]).
 
 mod admit;
 #[cfg(test)]

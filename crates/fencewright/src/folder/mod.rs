@@ -165,7 +165,7 @@ pub fn programs(paths: &[PathBuf]) -> Result<Vec<Item>, Unreadable> {
     Ok(all)
 }
 
-/// The programs of a folder and its subfolders, sorted by name, with their expected verdicts.
+/// The programs of a folder and its subfolders, sorted by name, with their expected verdicts. Hidden files and folders are left out.
 fn programs_in(folder: &Path, depth: usize) -> Result<Vec<Item>, Unreadable> {
     let entries = expected::of(folder)
         .map_err(|why| Unreadable { name: name_of(&folder.join(expected::NAME)), why })?;
@@ -377,7 +377,7 @@ type Parts<S> = BTreeMap<usize, <S as Scribe>::Part>;
 type PressedOnes<S> = Vec<Pressed<<S as Scribe>::Line, <S as Scribe>::Part>>;
 
 impl<S: Scribe> Run<'_, S> {
-    /// Answers the question with index `n`, beside others if there are any.
+    /// Answers the question with index `n`, beside others if there are any. Searches that then run out of memory may be repeated alone.
     fn answer(&self, n: usize) {
         let mut parts = BTreeMap::new();
         let mut pressed = {

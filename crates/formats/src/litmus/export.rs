@@ -1,5 +1,5 @@
 //! Exports programs as x86 litmus tests. A program can be exported only if its threads have no branches, all its array indices are constants, and it
-//! has at most one property, which is about final states.
+//! has exactly one property besides `assertions`, which is about final states.
 //!
 //! Numbers in a program are mathematical integers, those of a litmus test have a width. Every instruction runs at most once, so the constants of the
 //! program bound its values: if 32 bits suffice, the test is for `X86`, otherwise for `X86_64` with locations and registers of 64 bits.
@@ -317,7 +317,7 @@ impl Column<'_> {
         Ok(())
     }
 
-    /// Writes `r = e` for a register or number `e`, or `r = r op e`.
+    /// Writes `r = e` for a register or number `e`, `r = r op e`, or `r = -r`.
     fn assign(&mut self, target: RegisterId, value: &Expr<RegisterId>, span: Span) -> Result<(), Diagnostic> {
         let register = self.register(target, span)?;
         if let Expr::Binary(op, left, right) = value

@@ -248,7 +248,7 @@ impl Test {
         Ok(first + index as usize)
     }
 
-    /// Records an access of `bits` bits. All accesses of a location must have the same width, at most that of its declared type.
+    /// Records an access of `bits` bits. All accesses of a location have one width: at most that of its type, less only if the initial value fits.
     fn access(&mut self, location: usize, bits: u32, span: Span) -> Result<(), Diagnostic> {
         let at = &mut self.locations[location];
         let conflict = |other: u32, whose: &str| {

@@ -1,9 +1,9 @@
 //! Procedures: every call is inlined.
 //!
 //! A procedure sees the top level, its parameters and its own registers and constants, but nothing of its caller. A parameter that is never assigned
-//! becomes an alias of its argument if the argument is a constant or a register, because the procedure cannot change such an argument during the
-//! call. Every other parameter is a register that is assigned before the first step of the body. Registers of the procedure that its body may read
-//! before writing them are initialised at the same point.
+//! becomes an alias of its argument if the argument is a constant or a register and need not be wrapped to the parameter's type, because the
+//! procedure cannot change such an argument during the call. Every other parameter is a register that is assigned before the first step of the body.
+//! Registers of the procedure that its body may read before writing them are initialised at the same point.
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,7 +23,7 @@ use crate::{clip, print_expression};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// The registers of local variables of procedures, by name, indices, range and type.
+/// The first register of each variable of the thread and its procedures, by name, indices, range and type.
 pub type FrameRegisters = HashMap<(String, Option<Range>, Option<Range>, Option<UnaryOp>), RegisterId>;
 
 /// The scope of the text that is being lowered: the meaning of names, and the targets of jumps.

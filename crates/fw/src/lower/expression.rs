@@ -219,7 +219,7 @@ impl<'a> ThreadLowering<'a, '_> {
         Ok(node)
     }
 
-    /// The value of an expression if it is constant, that is, if it neither accesses memory nor depends on registers.
+    /// The value of an expression if constants alone determine it; `None` also if it has no value, as for a division by zero.
     pub fn constant(&self, e: &ast::Expr) -> Option<i64> {
         match &e.kind {
             ExprKind::Unary(op, operand) => op.apply(self.constant(operand)?).ok(),

@@ -14,7 +14,7 @@ use crate::ast::{self, BinderRelation, ExprKind, Name, Quantified, ThreadRef};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// Maximum number of values that a quantifier ranges over.
+/// Maximum number of values in the range of one binder.
 const MOST_INSTANCES: usize = 1 << 12;
 
 /// Lowers the formulas of a program whose threads have been lowered.
@@ -302,8 +302,8 @@ fn folded(e: Formula) -> Formula {
     e.constant().map_or(e, Expr::Const)
 }
 
-/// The conjunction or disjunction of formulas. Constant parts are left out, so that the instances of a formula such as `forall j in 0..N: j == i ||
-/// ...` have the same form for every `i`, and symmetry reduction applies.
+/// The conjunction or disjunction of formulas; a constant if a constant part decides it. Other constant parts are left out, so that the instances of
+/// `forall j in 0..N: j == i || ...` have the same form for every `i`, and symmetry reduction applies.
 fn joined(op: BinaryOp, mut parts: Vec<Formula>) -> Formula {
     let decides = |value: i64| (value != 0) == (op == BinaryOp::Or);
     if parts.iter().any(|part| part.constant().is_some_and(decides)) {

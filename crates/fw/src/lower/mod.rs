@@ -1,5 +1,5 @@
-//! Lowers a syntax tree to a program: evaluates constants, instantiates families of threads, unrolls `for` loops, makes every access of shared memory
-//! an edge of its own, and expands formulas.
+//! Lowers a syntax tree to a program: evaluates constants, instantiates families of threads, inlines procedures, unrolls `for` loops, makes every
+//! access of shared memory outside atomic steps an edge of its own, and expands formulas.
 
 mod array;
 mod assign;
@@ -44,7 +44,7 @@ const MOST_LIVE: usize = 1 << 26;
 /// Maximum number of names that a message lists.
 const MOST_LISTED: usize = 20;
 
-/// The behaviour of a thread at an `await` whose condition does not hold.
+/// The behaviour of a thread at an `await` whose condition accesses shared memory and does not hold. Any other condition blocks the thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Awaits {
     /// The thread evaluates the condition repeatedly, and is never blocked.

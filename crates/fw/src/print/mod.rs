@@ -32,7 +32,7 @@ pub fn print(file: &File) -> String {
     layout(&printer.out, &lexed.tokens, &lexed.comments)
 }
 
-/// Groups of items. Blank lines separate items of different groups, and threads from each other.
+/// Groups of items. Blank lines separate items of different groups, and threads and procedures from each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Section {
     Declaration,

@@ -27,7 +27,7 @@ pub struct Departure {
 pub enum Instead {
     /// A load read this value, from an older store or from the initial memory.
     Read(i64),
-    /// The store of this step reached memory after the store issued by a later step, and overwrote it.
+    /// The flushed store, which the step with this index issued, overwrote a store that was issued later.
     Overwritten(usize),
 }
 

@@ -205,7 +205,7 @@ impl View<'_> {
         threads
     }
 
-    /// The memory cells that are shown: all cells of a small program, otherwise the cells that the property or the execution involves.
+    /// The memory cells that are shown: all cells of a small program, otherwise at most `MOST_CELLS` that the property or the execution involves.
     fn cells(&self, left_out: &mut Vec<String>) -> Vec<u32> {
         let all = self.source.program.cells();
         if all <= FEW_CELLS {
@@ -230,7 +230,8 @@ impl View<'_> {
         shown
     }
 
-    /// Adds the happens-before relation of the execution, after flushing all buffers. Returns a cycle, if there is one, and a sentence about it.
+    /// Adds happens-before of the execution continued by [`completed`]. Returns a cycle, if there is one, and a sentence about it. Under SC, and for
+    /// more than `MOST_RELATED` steps, adds no relation and returns only a sentence.
     fn relations(
         &self,
         relations: &mut Vec<(usize, &'static str, usize, Option<String>)>,

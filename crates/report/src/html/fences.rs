@@ -27,7 +27,8 @@ const AROUND: usize = 8;
 const LONGEST_LINE: usize = 300;
 
 impl Page {
-    /// Adds the result of fence synthesis; `edited` has the source texts with the fences inserted, or the reason why there are none.
+    /// Adds the result of fence synthesis; `edited` has the source texts with the fences inserted (`None` if no fences suffice), or the reason why
+    /// they cannot be inserted.
     pub fn fences(
         &mut self,
         source: Source<'_>,
@@ -101,7 +102,7 @@ impl Page {
         self.answer(None, source, heading, body, executions);
     }
 
-    /// Adds the result of an audit: whether each existing fence is needed.
+    /// Adds the result of an audit: whether each fence and memory order is needed. Those that cannot be weakened are left out.
     pub fn audit(&mut self, source: Source<'_>, model: &str, audited: &[Audited]) {
         for fence in audited {
             let (verdict, class) = match &fence.need {
@@ -201,7 +202,7 @@ fn place(source: Source<'_>, number: usize, fence: &Candidate) -> String {
     )
 }
 
-/// The list of properties that hold with the fences, and how each was confirmed.
+/// The list of properties that hold with the fences, and whether each proof was confirmed.
 fn proofs(found: &Synthesis) -> String {
     if found.proof.verdicts.is_empty() {
         return String::new();

@@ -56,7 +56,7 @@ pub(super) fn tried(source: Source<'_>, checked: &Checked) -> String {
     html
 }
 
-/// Notes on the translation, and warnings.
+/// Assumptions and notes of the translation, and warnings.
 pub(super) fn remarks(source: Source<'_>) -> String {
     let mut items: Vec<String> = Vec::new();
     items.extend(

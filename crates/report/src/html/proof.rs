@@ -17,7 +17,7 @@ use crate::words::{Source, grouped, shortened};
 
 /// Maximum number of states of a set whose values are listed.
 const MOST_STATES: u64 = 200_000;
-/// Maximum number of values to read (states times values per state) for listing values.
+/// Maximum number of values to read for listing values. In each state, every thread reads its location and all memory cells.
 const MOST_READ: usize = 20_000_000;
 /// Maximum work for deriving facts from an invariant, as an estimate of operations.
 const MOST_WORK: usize = 1_000_000_000;

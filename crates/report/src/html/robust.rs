@@ -1,4 +1,4 @@
-//! Answers about robustness on a page: the witness with its cycle, or the evidence that there is none.
+//! Answers about robustness on a page: the verdict, the witness with its cycle or triangular race, and the table of attacks.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ use fencewright_lang::source::escape;
 const MOST_ATTACKS: usize = 500;
 
 impl Page {
-    /// Adds an answer about robustness; `list` adds a table of all attacks.
+    /// Adds an answer about robustness; `list` adds a table of the attacks.
     pub fn robust(&mut self, source: Source<'_>, answer: &Robustness, list: bool) {
         let (verdict, class) = match answer.robust() {
             Ok(true) => ("robust", "good"),

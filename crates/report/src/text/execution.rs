@@ -23,13 +23,13 @@ const MOST_ROWS: usize = 400;
 /// Minimum width of the column of statements, in characters; `MOST_COLUMNS` is the maximum.
 const FEWEST_COLUMNS: usize = 9;
 const MOST_COLUMNS: usize = 44;
-/// A program with more cells than this shows only those that have changed.
+/// Of more involved cells than this, only those that differ from their initial values are shown.
 const FEW_CELLS: usize = 10;
-/// Maximum number of cells, buffer entries or registers in one line.
+/// Maximum number of cells, buffer entries or registers in one line, and of threads.
 const MOST_SHOWN: usize = 40;
 
-/// The memory cells to show: all cells that the execution or the property mentions if there are few, otherwise those that differ from their initial
-/// values.
+/// The memory cells to show: the involved cells if there are few, otherwise those of them that differ from their initial values. The involved cells
+/// are all cells, or those that the execution accesses or the property mentions.
 pub struct Cells {
     involved: Vec<u32>,
     initial: Vec<i64>,
@@ -260,7 +260,7 @@ fn passes_in_words(last: &Step<'_>, before: &State, passes: &Passes, steps: usiz
 }
 
 /// For a step that changes the buffer: the memory cells that it changes, and the buffer afterwards. `None` if the description of the step implies
-/// both, for a flush that empties the buffer or a store into an empty buffer.
+/// both: the step is a flush that empties the buffer, or another step after which the buffer has at most one entry.
 fn changes(step: &Step<'_>) -> Option<String> {
     let (source, thread) = (step.source, step.event.thread.index());
     let (before, after) = (&step.before, &step.after);

@@ -233,7 +233,7 @@ impl Writer<'_> {
         self.both(&format!("r{number} = {};", result.fw), &format!("{register} = {};", result.c));
     }
 
-    /// A call of a function that accesses a cell that is not atomic by assembly.
+    /// A call of a function in which assembly accesses a cell that is not atomic.
     fn assembled(&mut self, cell: &Cell, what: &str, lvalue: &str, arguments: &str) -> String {
         let (of, suffix) = (cell.of.c(), cell.of.suffix());
         let (result, parameters, body) = match what {

@@ -52,13 +52,14 @@ pub fn contended(program: &Program) -> Vec<bool> {
     several.iter().zip(written).map(|(&several, written)| several && written).collect()
 }
 
-/// Maximum number of candidate attacks of a program; a program with more of them is not examined.
+/// Maximum number of candidate attacks of a program; a program with more of them is never found robust.
 pub const MOST_ATTACKS: usize = 50_000;
 
 /// All candidate attacks. A store and a load of a thread are a candidate under three conditions: a path without an action that waits for an empty
 /// buffer leads from the store to the load; the load may access another cell than the store; and conflicts with and between the other threads may
-/// lead from the load back to the store (values are ignored). Stores at which the thread certainly holds the lock are left out. Of several
-/// interchangeable threads only the first one attacks. Stops after [`MOST_ATTACKS`] + 1 attacks. `None` if `stop` returned true.
+/// lead from the load back to the store, or, for triangular races, another thread may store to a loaded cell (values are ignored). Stores at which
+/// the thread certainly holds the lock are left out. Of several interchangeable threads only the first one attacks. Stops after [`MOST_ATTACKS`] + 1
+/// attacks. `None` if `stop` returned true.
 pub fn candidates(program: &Program, notion: Notion, stop: &dyn Fn() -> bool) -> Option<Vec<Attack>> {
     let mut attacks = Vec::new();
     let accesses = Accesses::new(program);

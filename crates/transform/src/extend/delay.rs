@@ -169,7 +169,7 @@ impl<'a> Delays<'a> {
     }
 }
 
-/// The alternatives for operations that load while stores are delayed: one for each delayed store that a load may read, and one for an ordinary load.
+/// The alternatives for operations that load while stores are delayed: one for each combination of the [`sources`] of their loads.
 fn ways(ops: &[Op], delayed: &[Delayed], span: Span) -> Result<Vec<Vec<Op>>, Refused> {
     let mut ways = vec![Vec::new()];
     for op in ops {

@@ -22,8 +22,8 @@ use fencewright_program::{
 
 use super::{Builder, Origin, Refused, auxiliary};
 
-/// Maximum number of operations in all replaced edges of a thread together. An atomic step with n operations that may fault becomes n + 1 edges, each
-/// of which repeats the operations before the fault.
+/// Maximum number of operations in all replaced edges of a thread together. An atomic step with n operations that may fault becomes about n + 1
+/// edges, each of which repeats the operations before the fault.
 const MOST_OPERATIONS: usize = 1 << 17;
 
 /// The thread with explicit faults.

@@ -92,7 +92,7 @@ fn back_edges(thread: &Thread) -> Vec<bool> {
     back
 }
 
-/// Copies the thread once for each round, in addition to the original; back edges lead to the next copy.
+/// Copies the thread once for each round, in addition to the original. Back edges lead to the next copy; the last copy has none.
 fn unroll(mut builder: Builder, thread: &Thread, back: &[bool], rounds: usize) -> Builder {
     let once = std::mem::take(&mut builder.edges);
     let size = thread.locations.len();

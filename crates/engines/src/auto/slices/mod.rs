@@ -65,7 +65,8 @@ pub struct Sliced<'a> {
 }
 
 impl<'a> Sliced<'a> {
-    /// The sliced task; `None` if every property depends on every thread.
+    /// The sliced task. `None` if every property depends on every thread, if a register starts in an empty range, if the task asks for final
+    /// states, or if the program is too large.
     pub fn of(task: &'a Task<'a>) -> Option<Self> {
         let program = task.program;
         // A register with an empty initial range means that the program has no executions, but a slice without that register may have some.
@@ -255,7 +256,8 @@ fn kept(program: &Program, concerns: &[Concern], accesses: &[Accesses]) -> Vec<V
     sets
 }
 
-/// The least set of threads that covers a concern and that no other thread can affect, computed as a fixpoint.
+/// The least set of threads that covers a concern, has all threads that may access an open array outside its modelled part, and that no other
+/// thread can affect; computed as a fixpoint.
 fn closure(program: &Program, concern: &Concern, accesses: &[Accesses]) -> Vec<ThreadId> {
     let mut read = vec![false; program.cells()];
     concern.cells.iter().for_each(|&cell| read[cell as usize] = true);

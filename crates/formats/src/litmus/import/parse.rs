@@ -27,7 +27,7 @@ pub(super) struct Instruction<'t> {
     pub(super) action: Action,
     /// The operands, the target first.
     pub(super) operands: Vec<Operand>,
-    /// The width of the operation in bits; 32 if its operands determine none, and 0 for the labels at the end of a thread.
+    /// The width of the operation in bits, as `Parser::width` determines it; 0 for the labels at the end of a thread.
     pub(super) bits: u32,
     pub(super) locked: bool,
     /// The target of a jump; `None` for other instructions.

@@ -218,7 +218,7 @@ pub(crate) fn row_length(text: &str, start: usize) -> Option<usize> {
     }
 }
 
-/// The offset of the first `{` at the start of a line, if there is one. The lines before it are free text.
+/// The offset of the first `{` that only white space precedes in its line, if there is one. The lines before it are free text.
 fn find_init(text: &str, from: usize) -> Option<usize> {
     let mut at = from;
     for line in text[from..].split_inclusive('\n') {

@@ -1,4 +1,4 @@
-//! Writes one thread as the text of a memorax process: a labelled statement for each location, with a jump for every edge.
+//! Writes one thread as the text of a memorax process: a labelled statement for each location except the fault location, with a jump for every edge.
 
 use std::fmt::Write as _;
 
