@@ -85,7 +85,7 @@ fn check(text: &str, expected: &[&str]) {
     check_with(text, &Options::default(), expected);
 }
 
-/// An index that a property cannot compute, because it is a remainder by a value.
+/// Indices that the formula of the property `memory` cannot contain: formulas divide and shift only by constants.
 #[test]
 fn an_index_into_freed_memory_may_be_a_remainder() {
     let read = |before: &str, violated: &[&str]| {

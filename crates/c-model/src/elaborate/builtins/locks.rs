@@ -33,7 +33,7 @@ pub(super) const DESTROYED: i128 = -2 * MOST_THREADS as i128;
 /// The message of the assertion that fails when a thread unlocks a mutex that it does not hold.
 pub(super) const NOT_HELD: &str = "a mutex is unlocked by a thread that does not hold it";
 
-/// A thread and a lock, where the lock is an object and the path to a part of it.
+/// A thread and a lock; the lock is given as an object and the path to the lock in that object.
 pub(in super::super) type Holder = (ThreadNumber, ObjectId, Vec<Step>);
 
 /// The kinds of locks; a reader-writer lock has one kind for reading and one for writing.
@@ -87,6 +87,8 @@ pub(super) enum Operation {
     IsLocked,
     /// Sets attributes that have no effect in the model.
     Nothing,
+    /// Sets whether or how the thread can be cancelled, which it never is.
+    SetCancelling,
     /// Initialises mutex attributes with the normal type.
     Ordinary,
     /// Sets the mutex type in mutex attributes.
@@ -144,15 +146,18 @@ fn named_pthread(rest: &str) -> Option<Operation> {
         "attr_setdetachstate" => Operation::SetDetached,
         "mutexattr_init" => Operation::Ordinary,
         "mutexattr_settype" => Operation::SetType,
-        "mutexattr_setrobust" => Operation::SetRobust,
+        "mutexattr_setrobust" | "mutexattr_setrobust_np" => Operation::SetRobust,
+        // What these write through their second argument, and the kinds that these set, are not modelled.
+        _ if rest.contains("attr_get") || rest.ends_with("attr_setkind_np") => return None,
         _ if ["attr_", "mutexattr_", "condattr_", "rwlockattr_", "barrierattr_"]
             .iter()
             .any(|kind| rest.starts_with(kind)) =>
         {
             Operation::Nothing
         }
-        "setcancelstate" | "setcanceltype" | "testcancel" | "setname_np" | "setaffinity_np"
-        | "setschedparam" | "setschedprio" | "setconcurrency" => Operation::Nothing,
+        "setcancelstate" | "setcanceltype" => Operation::SetCancelling,
+        "testcancel" | "setname_np" | "setaffinity_np" | "setschedparam" | "setschedprio"
+        | "setconcurrency" => Operation::Nothing,
         _ => return None,
     })
 }
@@ -196,6 +201,9 @@ impl Elaborator<'_> {
             Operation::Joinable | Operation::SetDetached => !self.graph.detached_by_attributes,
             _ => false,
         };
+        if operation == Operation::SetCancelling {
+            return self.set_cancelling(call);
+        }
         if operation == Operation::SetRobust && self.argument_value(call, 1)?.known() != Some(0) {
             let help = "a thread that ends while it holds a mutex keeps it in the model: unlock it before";
             return self.error(span, "robust mutexes are not supported", help);
@@ -243,7 +251,7 @@ impl Elaborator<'_> {
                 let free = self.try_acquire(kind, world, &lock, span)?;
                 return Ok(answer(world, free));
             }
-            // The lock is taken when it is free, and the timeout passes only while it is not. Other threads cannot see how long this one has waited.
+            // A timed lock succeeds if the lock is free at this step, and times out otherwise: other threads cannot see how long this one has waited.
             Operation::TimedLock(kind, world) => {
                 let free = self.try_acquire(kind, world, &lock, span)?;
                 let late = match world {
@@ -254,8 +262,25 @@ impl Elaborator<'_> {
             }
             Operation::Unlock(kind) => self.release(Some(kind), &lock, span)?,
             Operation::UnlockEither => self.release(None, &lock, span)?,
-            Operation::Nothing | Operation::SetRobust => {}
+            Operation::Nothing | Operation::SetRobust | Operation::SetCancelling => {}
         }
+        Ok(Operand::number(0))
+    }
+
+    /// Stores one of the two settings as the one before, unless the pointer to its place is null.
+    fn set_cancelling(&mut self, call: BuiltinCall) -> Result<Operand> {
+        let span = call.span;
+        self.argument_value(call, 0)?;
+        let pointer = self.argument_value(call, 1)?;
+        if pointer.known() == Some(0) {
+            return Ok(Operand::number(0));
+        }
+        let write = |this: &mut Self| {
+            let place = this.pointed(&pointer, &int(), span)?;
+            let before = this.any("before", &int(), (0, 1), span);
+            this.write(&place, before, span)
+        };
+        self.branch(pointer.clone(), span, write, |_| Ok(()))?;
         Ok(Operand::number(0))
     }
 
