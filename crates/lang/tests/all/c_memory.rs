@@ -180,6 +180,20 @@ fn uninitialised_values() {
     check(&threads(allocated, "", &[publish, "struct node *n = p; if (n) assert(n->value < 2)"], ""), &[]);
 }
 
+/// A store to a local variable that nothing reads is left out, unless something about it has to be checked.
+#[test]
+fn stores_that_nothing_reads() {
+    let globals = "_Atomic int x; int all[2]; struct s { int v[2]; int *p; };";
+    let run = |body: &str, violated: &[&str]| check(&threads(globals, "", &[body, "x = 3"], ""), violated);
+    run("struct s l = { { (int)(uintptr_t)\"text\" }, all }; l.v[1] = 2", &[]);
+    run("struct s l = { { 1 }, &all[x & 1] }", &[]);
+    run("struct s l = { { 1 }, &all[x] }", &["memory"]);
+    run("struct s l; l.v[x] = 1", &["memory"]);
+    run("struct s l; l.v[0] = 1; l.p = all; l.p[x] = 1", &["memory"]);
+    run("struct s l; int u; if (x) u = 1; l.v[0] = u", &[]);
+    run("struct s l; int u; if (x) u = 1; l.v[0] = u + 1", &["memory", "assertions"]);
+}
+
 #[test]
 fn freed_memory() {
     let globals = "int *p; atomic_int flag;";
