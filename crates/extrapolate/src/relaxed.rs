@@ -1,7 +1,7 @@
 //! Extends a proof under SC to TSO or PSO (EXTRA13 s. 2.3, Fig. 2b).
 //!
-//! 1. *Verify under SC*: predicate abstraction of the program. Its predicates are those of the file or come from interpolants; those that the proof
-//!    does not need are removed.
+//! 1. *Verify under SC*: predicate abstraction of the program. The initial predicates are those that the file suggests or, if there are none, the
+//!    constraints in conditions and properties; interpolants are added. If the file suggests none, predicates that the proof does not need are removed.
 //! 2. *Reduce*: the program P_M, whose buffers hold k stores, behaves under SC like the program under the relaxed model.
 //! 3. *Extrapolate*: the predicates of the proof, and for cube extrapolation its cubes, are lifted to P_M.
 //! 4. *Check*: predicate abstraction of P_M with these predicates. The states are translated into an invariant of the machine with bounded queues,

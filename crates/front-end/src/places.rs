@@ -1,13 +1,13 @@
 //! The places of a program where a fence can be inserted.
 //!
-//! A place is a point of the source: before a statement and its labels, between its labels and the statement, or after a statement that is the last
-//! one of a block or that the next statement does not follow with a place of its own. To determine the effect of a fence at each place exactly, an
-//! empty step is inserted into the syntax tree at every place, and the tree is lowered again. A fence at a place then replaces the actions of the
-//! edges of this empty step, in every thread that shares the text.
+//! A place is a point of the source: before a statement and its labels, between its labels and the statement, or after a statement. There is a place
+//! after a statement only if it is the last one of a block, or if there is no place before the next statement. To determine the effect of a fence at
+//! each place exactly, an empty step is inserted into the syntax tree at every place, and the tree is lowered again. A fence at a place then replaces
+//! the actions of the edges of this empty step, in every thread that shares the text.
 //!
 //! Before a statement that takes no step of its own (`l: stop;`, the `break` of `loop { break; }`), the program without places already has an empty
 //! step. A fence there replaces this step; so the step counts as a place, but is kept if the place is unused. In `l: { stop; }` there are two places
-//! whose fence could replace the one empty step.
+//! for the one empty step; a fence at either of them replaces it (see [`Placed::steps`]).
 //!
 //! If the tree was translated from another language, its statements are finer than those of the source text, and some correspond to no text at all.
 //! Then [`StatementKind::Steps`] groups the steps of one source statement, and [`Sites`] has the source statements beside which a fence can be

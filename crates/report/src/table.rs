@@ -126,11 +126,11 @@ impl Table {
 pub struct Summary {
     /// The number of programs.
     pub programs: usize,
-    /// The number of properties that hold.
+    /// The number of answers `safe`: a property counts once for each memory model.
     pub safe: usize,
-    /// The number of properties that are violated.
+    /// The number of answers `unsafe`.
     pub r#unsafe: usize,
-    /// The number of properties that are neither proved nor refuted.
+    /// The number of answers `unknown`.
     pub unknown: usize,
     /// The number of programs that could not be checked.
     pub errors: usize,

@@ -53,7 +53,7 @@ impl Stored {
     }
 }
 
-/// Whether no store of any thread can overtake an older one of that thread under PSO.
+/// Whether the program text shows that under PSO no store of any thread can overtake an older one of that thread.
 pub fn stores_are_separated(program: &Program) -> bool {
     program.threads.iter().all(|thread| are_separated(program, thread))
 }

@@ -233,7 +233,7 @@ impl<'a> Typer<'a> {
         self.names.spelling(symbol).clone()
     }
 
-    /// Analyses a construct that may contain itself, counting the depth.
+    /// Analyses a construct that may contain constructs of its kind; an error if the nesting exceeds `DEEPEST`.
     fn nested<T>(&mut self, at: Span, look: impl FnOnce(&mut Self) -> Typing<T>) -> Typing<T> {
         if self.depth >= DEEPEST {
             return Err(Error::new(at, format!("this is nested more than {DEEPEST} deep"))

@@ -61,9 +61,9 @@ pub(super) struct Orbit<'a> {
     tries: usize,
     /// The position of each thread in its family.
     positions: Vec<usize>,
-    /// For each place, the thread that takes it.
+    /// The inverse of `to`: for each thread, the thread that takes its place.
     from: Vec<usize>,
-    /// For each thread, the place that it takes.
+    /// For each thread, by index, the thread whose place it takes.
     to: Vec<usize>,
     /// For each thread, whether it has no place yet.
     waits: Vec<bool>,

@@ -29,7 +29,7 @@ pub fn is_asked(args: &CheckArgs) -> bool {
     args.files.iter().any(|path| path.is_dir())
 }
 
-/// Checks all programs of all folders and all other files, and collects the answers for `--sarif` and `--html`.
+/// Checks the files on the command line and all programs in its folders, and collects the answers for `--sarif` and `--html`.
 pub fn run(args: &CheckArgs, question: Question, gathered: &mut Gathered, out: &mut Output) -> Status {
     let start = Instant::now();
     let one_program = [

@@ -173,8 +173,8 @@ impl Listener for Reordered<'_> {
     }
 }
 
-/// An answer with a proof under SC, and, if a second proof is needed, an answer with a proof about the program in which locks may be released
-/// anywhere.
+/// An answer under SC and, if a second proof is needed, an answer about the program in which locks may be released anywhere. A certificate is made
+/// from their proofs, if both have one.
 type Proofs = (Answer, Option<Answer>);
 
 /// A task under TSO, some of whose properties are decided by SC.

@@ -1,9 +1,9 @@
 //! Runs engines concurrently, each on some or all of the properties.
 //!
-//! Members take turns on the cores ([`turns`]). A member is cancelled once all of its properties are decided. If there is a listener that checks
-//! answers as they arrive, a property is decided when the listener has settled it, and the members leave the cores to the last checks. Without a
-//! listener, the first answer with evidence decides a property. A definite answer without evidence decides it too, but only after a delay if another
-//! member may still find a proof that can be checked.
+//! Members take turns on the cores ([`turns`]). A member is cancelled once all of its properties are decided, or once one violation is enough. A
+//! property is decided by the first answer with evidence; but if a listener checks answers as they arrive, only when the listener has settled it.
+//! A definite answer without evidence decides a property too, with or without a listener, but only after a delay if another member may still find a
+//! proof that can be checked. Once all answers have evidence and only their checks remain, no member gets a turn for a while.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};

@@ -201,7 +201,8 @@ impl Writer<'_> {
         self.variables.push(register);
     }
 
-    /// Pointers to variables, in a block that some of them outlive.
+    /// A pointer to a local variable or an array element, and an access through it. Sometimes the pointer may be null by then, or may point to a
+    /// variable of an inner block that has ended.
     fn pointers(&mut self) {
         let n = self.name.clone();
         let (p, l, value) = (self.name("p"), self.name("l"), self.number(1));

@@ -58,7 +58,8 @@ impl fmt::Display for Refused {
 const MOST_LOCATIONS: usize = 1 << 20;
 
 impl Extended {
-    /// The program extended by paths of one thread: see `paths`.
+    /// The program in which the stores at the starts of these paths of one thread may be delayed along the paths: the construction is described at
+    /// the head of this file. `store` says whether the original stores remain.
     pub fn extend(
         &self,
         thread: ThreadId,

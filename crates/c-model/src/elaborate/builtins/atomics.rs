@@ -19,7 +19,7 @@ use super::BuiltinCall;
 pub(super) enum Operation {
     Load,
     Store,
-    /// `atomic_init`: a plain store.
+    /// `atomic_init`: a relaxed store. It counts as an atomic access, so its races are not reported.
     Init,
     Exchange,
     /// Returns whether the exchange succeeded. On failure, writes the old value to the object that held the expected value.

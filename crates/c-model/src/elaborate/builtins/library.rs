@@ -279,8 +279,8 @@ impl Elaborator<'_> {
             let help = "allocate it with `__VERIFIER_hp_alloc`";
             return self.error(span, "this hazard pointer is no object in memory", help);
         };
-        // Any statement ends the execution of `main` at translation time, even an empty group. It has to end, because other threads read the hazard
-        // pointer.
+        // The execution of `main` at translation time has to end here, because other threads read the hazard pointer. An empty group has no effect in
+        // the program, but emitting it ends the execution (see `emit`).
         self.emit(StmtKind::Steps(Vec::new()), span);
         if let Spot::Memory(place) = &hazard.spot {
             self.publish(&Value::Address(Box::new(place.clone())));
