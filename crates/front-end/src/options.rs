@@ -67,6 +67,8 @@ pub struct Compilation {
     pub includes: Vec<String>,
     /// `--sysroot DIR`.
     pub sysroot: Option<String>,
+    /// The option that gives signed overflow a meaning: `-fwrapv`, `-fno-strict-overflow` or `-ftrapv`.
+    pub overflow: Option<String>,
 }
 
 /// An option for one macro.

@@ -104,6 +104,8 @@ pub(super) enum Note {
     Result,
     /// Whether the thread was joined or detached.
     Released,
+    /// Whether the thread was cancelled.
+    Cancelled,
 }
 
 impl Note {
@@ -113,13 +115,14 @@ impl Note {
             Note::Done => "done",
             Note::Result => "result",
             Note::Released => "released",
+            Note::Cancelled => "cancelled",
         }
     }
 }
 
 /// For each kind of note, the variable that holds it; `None` until the variable is created.
 #[derive(Clone, Copy, Debug, Default)]
-struct Notes([Option<ObjectId>; 3]);
+struct Notes([Option<ObjectId>; 4]);
 
 impl Notes {
     fn get(&self, note: Note) -> Option<ObjectId> {
@@ -274,6 +277,7 @@ impl Elaborator<'_> {
                 let place = self.value(result)?;
                 let to = super::expressions::pointee(&result.ty);
                 self.may_wait(span);
+                self.act_on_cancellation(false, span)?;
                 self.wait_for(thread, place, &to, span)?;
                 Operand::number(0)
             }
@@ -282,6 +286,7 @@ impl Elaborator<'_> {
                 if let Some(register) = self.writer.result {
                     self.write_register(register, operand, span)?;
                 }
+                self.disable_cancellation(span)?;
                 self.clean_up(span)?;
                 self.leave_thread(true, span)?;
                 self.end_thread(span);

@@ -165,7 +165,7 @@ impl Typer<'_> {
     }
 
     /// The alignment in bytes: the natural one, or the strictest one that an attribute requests.
-    fn alignment(&mut self, attributes: &ast::Attributes, natural: u64, at: Span) -> Typing<u64> {
+    pub(super) fn alignment(&mut self, attributes: &ast::Attributes, natural: u64, at: Span) -> Typing<u64> {
         let mut strictest = natural;
         for wanted in &attributes.aligned {
             let (value, at) = match &**wanted {

@@ -6,6 +6,7 @@ use fencewright_code::numbers::Operand;
 use fencewright_program::Span;
 
 use super::super::{Elaborator, Result};
+use super::library::LATEST;
 use super::{BuiltinCall, strings, unconverted};
 
 /// The operation of a function in this family.
@@ -106,7 +107,8 @@ impl Elaborator<'_> {
                     );
                 };
                 let least = if operation == Operation::Any { ty.least() } else { 0 };
-                let value = self.any("any", call.ty, (least, ty.greatest()), span);
+                let greatest = if call.name == "time" { LATEST.min(ty.greatest()) } else { ty.greatest() };
+                let value = self.any("any", call.ty, (least, greatest), span);
                 if let Some(argument) = stored {
                     self.store_time(argument, value.clone(), span)?;
                 }

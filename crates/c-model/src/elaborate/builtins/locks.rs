@@ -151,8 +151,9 @@ fn named_pthread(rest: &str) -> Option<Operation> {
         {
             Operation::Nothing
         }
-        "setcancelstate" | "setcanceltype" | "testcancel" | "setname_np" | "setaffinity_np"
-        | "setschedparam" | "setschedprio" | "setconcurrency" => Operation::Nothing,
+        "setname_np" | "setaffinity_np" | "setschedparam" | "setschedprio" | "setconcurrency" => {
+            Operation::Nothing
+        }
         _ => return None,
     })
 }
