@@ -37,23 +37,6 @@ impl Typer<'_> {
         self.static_assertions(&declaration.assertions)
     }
 
-    /// Warns about types with an alignment of their own, which is not modelled.
-    fn aligned_types(&mut self, declaration: &ast::Declaration) {
-        for (name, attributes) in &declaration.aligned_types {
-            let ty = declaration.types.iter().find(|(other, _)| other == name).map(|(_, ty)| ty);
-            let natural =
-                ty.and_then(|ty| self.ty(ty, name.span).and_then(|ty| self.align(&ty, name.span)).ok());
-            let wanted = self.alignment(attributes, 1, name.span).ok();
-            if natural != wanted || wanted.is_none() {
-                let name_of_type = self.spelled(name.symbol);
-                let text = format!(
-                    "the alignment of the type `{name_of_type}` is ignored: sizes and offsets of structures may be others than in the compiled program"
-                );
-                self.warn(name.span, text);
-            }
-        }
-    }
-
     /// The type of a declarator. For `__auto_type`, also the initial value, which determines the type and must not be processed a second time.
     fn declared_type(&mut self, declarator: &ast::Declarator) -> Typing<(Type, Option<Initial>)> {
         let ast::Type { kind, atomic, volatile, .. } = &declarator.ty;
