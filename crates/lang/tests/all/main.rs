@@ -8,6 +8,7 @@ mod c_calls;
 mod c_cancellation;
 mod c_elaborate;
 mod c_futex;
+mod c_futex_runs;
 mod c_hazards;
 mod c_headers;
 mod c_input;
