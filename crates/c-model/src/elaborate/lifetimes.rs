@@ -91,7 +91,7 @@ impl Elaborator<'_> {
         }
         let mut inner = Vec::new();
         while !self.writer.frames.is_empty() {
-            // The functions in it have been called.
+            // The clean-up functions that were pushed in this call have been called already.
             let cleanups = std::mem::take(&mut self.frame().cleanups);
             self.end_scopes(0, span);
             self.frame().cleanups = cleanups;
@@ -151,7 +151,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Emits, at the point where code starts, `End` for each lifetime that ended during the execution at translation time.
+    /// Emits, where the execution at translation time ends and code begins, `End` for each lifetime that has ended so far.
     pub(super) fn end_before(&mut self, span: Span) {
         let mut gone: Vec<ObjectId> = self.left_behind().collect();
         gone.sort();
@@ -190,7 +190,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Marks an access to a local variable whose lifetime may have ended, so that the access is checked.
+    /// Marks an access to a local variable of another thread, or to one whose lifetime may have ended, so that the access is checked.
     pub(super) fn follow(&mut self, place: &Location, span: Span) {
         let Base::Object(object) = place.base else { return };
         let Origin::Local(thread) = self.objects[object.0 as usize].origin else { return };

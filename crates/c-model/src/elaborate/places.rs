@@ -270,9 +270,9 @@ impl Elaborator<'_> {
         Ok(Operand { value, range, points: Some(node) })
     }
 
-    /// The number of the member that starts where the structure of type `ty` in the member `field` ends, as for an array that a program places behind
-    /// the structure that describes it; `around` is the type of the structure with both members. `None` for a member that an access with type `ty`
-    /// could mean: such an access is out of bounds.
+    /// The target of `p + 1`, where `p` points to the structure of type `ty` in the member `field` of a structure: the number of the member directly
+    /// after it, as in programs that place an array behind the structure that describes it. `None` if there is no such member, or if an access of type
+    /// `ty` to it is possible: then `p + 1` is taken as the end of an array with one element, so that such an access is out of bounds.
     fn behind(&self, around: RecordId, field: u32, ty: &Type) -> Option<u32> {
         let TypeKind::Record(_) = &ty.kind else { return None };
         let fields = &self.unit.records[around.0 as usize].fields;

@@ -59,7 +59,7 @@ static inline char *strerror(int number)
     return text;
 }
 char *strdup(const char *text);
-// Declared only:
+// Declared only: the functions below have no model.
 void *memchr(const void *from, int value, size_t size);
 void *memrchr(const void *from, int value, size_t size);
 void *memmem(const void *from, size_t size, const void *part, size_t length);

@@ -1,10 +1,10 @@
 //! What a thread executes when it ends: the functions of `pthread_cleanup_push`, and the destructors of thread-specific data.
 //!
 //! The macros of `<pthread.h>` make the code between `pthread_cleanup_push` and `pthread_cleanup_pop` a block, as POSIX demands, so that the pushed
-//! functions are known at each place of the text. `pthread_exit` and cancellation call them.
+//! functions are known at each place of the text. `pthread_cleanup_pop`, `pthread_exit` and cancellation call them.
 
 use fencewright_c::typed::tree::FunctionId;
-use fencewright_code::core::Value;
+use fencewright_code::core::{StmtKind, Value};
 use fencewright_code::numbers::Operand;
 use fencewright_program::Span;
 
@@ -21,10 +21,12 @@ const DESTROYS: &str = "__fencewright_destroy_values";
 pub(super) enum Operation {
     /// `pthread_cleanup_push`.
     Push,
-    /// `pthread_cleanup_pop`, with whether the function is called.
+    /// `pthread_cleanup_pop`, whose argument says whether the function is called.
     Pop,
     /// A key gets a destructor.
     Destructor,
+    /// There are more keys than the model has.
+    MoreKeys,
 }
 
 /// The operation of a function, by its name; `None` if it is not in this family.
@@ -33,6 +35,7 @@ pub(super) fn named(name: &str) -> Option<Operation> {
         "__fencewright_cleanup_push" => Operation::Push,
         "__fencewright_cleanup_pop" => Operation::Pop,
         "__fencewright_destructor_of_a_key" => Operation::Destructor,
+        "__fencewright_more_keys" => Operation::MoreKeys,
         _ => return None,
     })
 }
@@ -43,6 +46,11 @@ impl Elaborator<'_> {
             Operation::Push => self.push_cleanup(call)?,
             Operation::Pop => self.pop_cleanup(call)?,
             Operation::Destructor => self.destructors = true,
+            Operation::MoreKeys => {
+                let text = "more than 8 keys of thread-specific data".to_string();
+                self.emit(StmtKind::Beyond(Value::Number(1), text), call.span);
+                self.writer.reachable = false;
+            }
         }
         Ok(Operand::number(0))
     }
@@ -77,13 +85,13 @@ impl Elaborator<'_> {
         self.called(cleanup.function, vec![Argument::Scalar(argument)], span).map(|_| ())
     }
 
-    /// Calls the pushed functions of all calls, the latest first, because the thread ends. Each is taken off before it is called.
+    /// Calls the pushed functions of all active function calls, the latest first, because the thread ends. Each is taken off before it is called.
     pub(in super::super) fn clean_up(&mut self, span: Span) -> Result<()> {
         let pushed: Vec<Vec<(usize, Cleanup)>> =
             self.writer.frames.iter_mut().map(|frame| std::mem::take(&mut frame.cleanups)).collect();
         let latest_first = pushed.iter().rev().flat_map(|frame| frame.iter().rev());
         let done = latest_first.clone().try_for_each(|(_, cleanup)| self.run_cleanup(*cleanup, span));
-        // Another branch may reach the functions.
+        // Control may pass another branch, in which the pushed functions have not been called, so they are put back.
         for (frame, cleanups) in self.writer.frames.iter_mut().zip(pushed) {
             frame.cleanups = cleanups;
         }
@@ -97,6 +105,15 @@ impl Elaborator<'_> {
             let text = "control leaves the code between pthread_cleanup_push and pthread_cleanup_pop";
             self.require(Operand::number(0), text, span);
         }
+    }
+
+    /// Fails between `pthread_cleanup_push` and `pthread_cleanup_pop`, where jumps may leave or enter the code between the two.
+    pub(in super::super) fn without_cleanups(&mut self, span: Span) -> Result<()> {
+        if self.frame().cleanups.is_empty() {
+            return Ok(());
+        }
+        let message = "jumps between pthread_cleanup_push and pthread_cleanup_pop are not supported";
+        self.error(span, message, "write them as loops and conditions")
     }
 
     /// What a thread executes when it ends: the destructors of its thread-specific data, unless the process ends. An atomic section ends with its

@@ -6,8 +6,10 @@ use fencewright_code::numbers::Operand;
 use fencewright_program::Span;
 
 use super::super::{Elaborator, Result};
-use super::library::LATEST;
 use super::{BuiltinCall, strings, unconverted};
+
+/// The latest time in seconds: programs may compute nanoseconds from it without an overflow.
+pub(super) const LATEST: i128 = (1 << 33) - 1;
 
 /// The operation of a function in this family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +24,7 @@ pub(super) enum Operation {
     Any,
     /// Returns any nonnegative value of the result type.
     AnyNatural,
-    /// Begins an atomic section: until its end, no other thread takes a step.
+    /// Begins an atomic section: until its end, no other thread loads, and no store of another thread reaches memory.
     Begin,
     Finish,
     /// A hint without effect.
@@ -106,9 +108,12 @@ impl Elaborator<'_> {
                         help,
                     );
                 };
-                let least = if operation == Operation::Any { ty.least() } else { 0 };
-                let greatest = if call.name == "time" { LATEST.min(ty.greatest()) } else { ty.greatest() };
-                let value = self.any("any", call.ty, (least, greatest), span);
+                let (least, most) = match (operation, call.name) {
+                    (Operation::Any, _) => (ty.least(), ty.greatest()),
+                    (_, "time" | "clock") => (0, LATEST.min(ty.greatest())),
+                    _ => (0, ty.greatest()),
+                };
+                let value = self.any("any", call.ty, (least, most), span);
                 if let Some(argument) = stored {
                     self.store_time(argument, value.clone(), span)?;
                 }

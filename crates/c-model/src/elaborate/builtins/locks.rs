@@ -33,7 +33,7 @@ pub(super) const DESTROYED: i128 = -2 * MOST_THREADS as i128;
 /// The message of the assertion that fails when a thread unlocks a mutex that it does not hold.
 pub(super) const NOT_HELD: &str = "a mutex is unlocked by a thread that does not hold it";
 
-/// A thread and a lock, where the lock is an object and the path to a part of it.
+/// A thread and a lock; the lock is given as an object and the path to the lock in that object.
 pub(in super::super) type Holder = (ThreadNumber, ObjectId, Vec<Step>);
 
 /// The kinds of locks; a reader-writer lock has one kind for reading and one for writing.
@@ -144,7 +144,9 @@ fn named_pthread(rest: &str) -> Option<Operation> {
         "attr_setdetachstate" => Operation::SetDetached,
         "mutexattr_init" => Operation::Ordinary,
         "mutexattr_settype" => Operation::SetType,
-        "mutexattr_setrobust" => Operation::SetRobust,
+        "mutexattr_setrobust" | "mutexattr_setrobust_np" => Operation::SetRobust,
+        // What these write through their second argument, and the kinds that these set, are not modelled.
+        _ if rest.contains("attr_get") || rest.ends_with("attr_setkind_np") => return None,
         _ if ["attr_", "mutexattr_", "condattr_", "rwlockattr_", "barrierattr_"]
             .iter()
             .any(|kind| rest.starts_with(kind)) =>
@@ -244,7 +246,7 @@ impl Elaborator<'_> {
                 let free = self.try_acquire(kind, world, &lock, span)?;
                 return Ok(answer(world, free));
             }
-            // The lock is taken when it is free, and the timeout passes only while it is not. Other threads cannot see how long this one has waited.
+            // A timed lock succeeds if the lock is free at this step, and times out otherwise: other threads cannot see how long this one has waited.
             Operation::TimedLock(kind, world) => {
                 let free = self.try_acquire(kind, world, &lock, span)?;
                 let late = match world {

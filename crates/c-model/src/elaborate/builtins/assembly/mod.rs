@@ -8,8 +8,9 @@
 //!   clobbers `memory`, any object may be read and written. Otherwise an input must not be written, because compilers assume that it keeps its value,
 //!   and an object that is only an output (`"=m"`) must not be read before it is written, because compilers may remove earlier stores to it, unless
 //!   the object is volatile or atomic.
-//! - Any other operand is in a register ([`Cell`]). Inputs, and outputs with `+`, are read before the first instruction; outputs are written after
-//!   the last one. It is an error if an output has not been written completely, and if an instruction reads undefined bytes.
+//! - Any other operand is a constant, a condition code (an output), or in a register ([`Cell`]). Inputs, and outputs with `+`, are read before the
+//!   first instruction; outputs are written after the last one. It is an error if an output has not been written completely, and if an instruction
+//!   reads undefined bytes.
 //! - A register may be written if it is an output, or if the statement clobbers it. An output without `&` may share its register with an input, or
 //!   with the address of an object, so it is an error to use inputs and objects after such an output has been written.
 //!
@@ -103,7 +104,8 @@ struct Run<'e, 'u, 'a> {
     /// The registers that the statement may write.
     writable: Vec<Cell>,
     flags: Flags,
-    /// The first output without `&` that has been written. Inputs may share its register, so they may have been overwritten since.
+    /// The first output with neither `&` nor `+` nor a tied input that has been written. Other inputs may share its register, so they may have been
+    /// overwritten since.
     written: Option<Cell>,
     /// The text of the current instruction, for messages.
     now: String,
