@@ -548,3 +548,18 @@ fn initial_values_that_overflow() {
         "uuu",
     );
 }
+
+/// Any thread may return from a barrier first and free it, while the others, also the one that is told apart, still use it.
+#[test]
+fn a_barrier_is_in_use_until_all_threads_have_left() {
+    let wait = |condition: &str| {
+        let body = format!(
+            "int r = pthread_barrier_wait(b); if (r {condition} PTHREAD_BARRIER_SERIAL_THREAD) free(b)"
+        );
+        let globals = "pthread_barrier_t *b;";
+        let before = "b = malloc(sizeof *b); pthread_barrier_init(b, 0, 2)";
+        check(&threads(globals, before, &[&body, &body], ""), &["memory"]);
+    };
+    wait("!=");
+    wait("==");
+}
