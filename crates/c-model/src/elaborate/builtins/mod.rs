@@ -19,6 +19,7 @@ mod locks;
 mod mutex_types;
 mod rcu;
 mod sections;
+mod shared_locks;
 mod strings;
 #[cfg(test)]
 mod tests;
@@ -33,7 +34,7 @@ use fencewright_program::Span;
 
 pub(crate) use forms::{Form, form};
 pub(super) use futex::Futexes;
-pub(super) use locks::Holder;
+pub(super) use locks::{Computed, Holder};
 pub(super) use rcu::{Rcu, Users};
 
 use super::objects::{Spot, Target};
