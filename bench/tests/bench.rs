@@ -184,9 +184,11 @@ fn lists_and_checkouts() -> TempDir {
     write("all/two/refused.c", "int main(void) { return }\n");
     write("all/one/include/size.h", "#define SIZE 3\n");
     write("lists/README.md", "Checkouts: one (some/one 0123abc), two (some/two with 1234567 patched)\n");
-    let rows = "# a comment\n\nDIR/one/holds.c\ttso\tsafe\t-D N=3 -IDIR/one/include\nDIR/one/fails.c\ttso\tsafe\t'-DN=4' -I \"DIR/one/include\"\n\
+    // The first row gets its macro from the list that completes it, whose folder is relative to one below the checkout.
+    let rows = "# a comment\n\nDIR/one/holds.c\ttso\tsafe\t-D N=3\nDIR/one/fails.c\ttso\tsafe\t'-DN=4' -I \"DIR/one/include\"\n\
                 DIR/two/refused.c\tsc\t?\t\nDIR/one/gone.c\ttso\tunsafe\n";
     write("lists/some.tsv", rows);
+    write("lists/some-flags.tsv", "DIR/one/holds.c\ttso\tsafe\t-D N=3 -I../include\n");
     write("lists/bad.tsv", "DIR/one/holds.c\ttso\tperhaps\n");
     write("lists/ends.tsv", "DIR/one/late.c\ttso\tsafe\nDIR/one/crash.c\ttso\tsafe\n");
     let answer =
@@ -219,8 +221,8 @@ fn lists_of_programs_are_scored() {
     assert_eq!(status, 0, "{stdout}{stderr}");
     let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_string()).collect::<Vec<_>>();
     let scored = stdout.lines().map(cells).find(|cells| cells.get(1).is_some_and(|name| name == "some"));
-    let counts = ["some", "4", "1", "2", "1", "1", "0", "0", "1", "0", "0"];
-    assert_eq!(scored.expect("a line")[1..12], counts, "{stdout}");
+    let counts = ["some", "4", "1", "1", "2", "1", "1", "1", "0", "0", "1", "0", "0"];
+    assert_eq!(scored.expect("a line")[1..14], counts, "{stdout}");
     assert!(stdout.contains("some: one 0123abc, two 1234567"), "{stdout}");
     assert!(
         stdout.contains("unsafe (assertions: ") && stdout.contains("expected safe: one/fails.c"),
@@ -232,8 +234,9 @@ fn lists_of_programs_are_scored() {
     assert_eq!(found.len(), 5, "{rows}");
     assert_eq!(
         found[1][..8],
-        ["some", "one/holds.c", "-D N=3 -IDIR/one/include", "tso", "safe", "safe", "yes", "yes"]
+        ["some", "one/holds.c", "-D N=3 -I../include", "tso", "safe", "safe", "yes", "yes"]
     );
+    assert_eq!(found[1][12..], ["safe", "yes"]);
     assert_eq!(found[4][1..6], ["one/gone.c", "", "tso", "unsafe", "missing"]);
     // The CSV does not contain the path of the folder, so that runs on different machines can be compared.
     assert!(!rows.contains(&*checkouts.to_string_lossy()), "{rows}");

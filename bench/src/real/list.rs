@@ -2,6 +2,9 @@
 //!
 //! A line of a list has four columns, separated by tabs: the file, the memory model, the expected verdict (`safe`, `unsafe` or `?`), and flags, which
 //! are quoted as for a shell. `DIR` stands for the folder that contains the checkouts. Empty lines and lines that begin with `#` are skipped.
+//!
+//! A list `x-flags` beside a list `x` has the flags with which the scripts of a project run its tests, several rows for some files. A row of `x` whose
+//! flags lack some of these takes the first ones: the project's expectation is about a run with flags ([`complete`]).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,6 +13,8 @@ use fencewright_testing::corpora::VARIABLE;
 
 /// The placeholder for the folder that contains the checkouts.
 const FOLDER: &str = "DIR";
+/// The end of the names of lists that complete the flags of another list.
+const FLAGS: &str = "-flags";
 
 /// A list of programs.
 pub struct List {
@@ -36,6 +41,8 @@ pub struct Row {
     pub flags: String,
     /// The flags split into arguments, with the folder of the checkouts in place of `DIR`.
     pub arguments: Vec<String>,
+    /// Whether the flags are those of the list that completes this one.
+    pub is_completed: bool,
 }
 
 /// A checkout of a repository.
@@ -74,12 +81,12 @@ pub fn lists(wanted: &[String], repositories: &Path) -> Result<Vec<List>, String
 }
 
 fn read(path: &Path, repositories: &Path) -> Result<List, String> {
-    let explained = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let text = std::fs::read_to_string(path).map_err(|error| explained(&error))?;
-    let numbered =
-        (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
-    let parsed = |(n, line)| row(line, repositories).map_err(|why| format!("{}:{n}: {why}", path.display()));
-    let rows = numbered.map(parsed).collect::<Result<Vec<Row>, String>>()?;
+    let mut rows = rows(path, repositories)?;
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let flags = path.with_file_name(format!("{name}{FLAGS}.tsv"));
+    if flags.is_file() {
+        complete(&mut rows, &self::rows(&flags, repositories)?);
+    }
     let beside = std::fs::read_to_string(path.with_file_name("README.md")).unwrap_or_default();
     let mut names: Vec<&str> = Vec::new();
     for row in &rows {
@@ -95,11 +102,31 @@ fn read(path: &Path, repositories: &Path) -> Result<List, String> {
         name: name.to_string(),
         commit: git(&repositories.join(name)).or_else(|| said(&beside, name)),
     };
-    Ok(List {
-        name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
-        checkouts: names.into_iter().map(checkout).collect(),
-        rows,
-    })
+    Ok(List { name, checkouts: names.into_iter().map(checkout).collect(), rows })
+}
+
+/// The rows of a file.
+fn rows(path: &Path, repositories: &Path) -> Result<Vec<Row>, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let numbered =
+        (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+    let parsed = |(n, line)| row(line, repositories).map_err(|why| format!("{}:{n}: {why}", path.display()));
+    numbered.map(parsed).collect()
+}
+
+/// Gives each row the flags of the first row of `flags` with the same file and memory model, if these contain all flags of the row and more.
+fn complete(rows: &mut [Row], flags: &[Row]) {
+    for row in rows {
+        let Some(with) = flags.iter().find(|with| (&with.file, &with.model) == (&row.file, &row.model))
+        else {
+            continue;
+        };
+        let has_all = row.arguments.iter().all(|argument| with.arguments.contains(argument));
+        if has_all && with.arguments.len() > row.arguments.len() {
+            (row.flags, row.arguments) = (with.flags.clone(), with.arguments.clone());
+            row.is_completed = true;
+        }
+    }
 }
 
 fn row(line: &str, repositories: &Path) -> Result<Row, String> {
@@ -115,14 +142,25 @@ fn row(line: &str, repositories: &Path) -> Result<Row, String> {
     };
     let ([] | [_]) = flags else { return Err("there are more than four columns".into()) };
     let flags = flags.first().map_or("", |flags| flags.trim());
+    let name = file.strip_prefix("DIR/").unwrap_or(file);
+    let absolute = |word: &String| placed(&from_build(word, name), repositories);
     Ok(Row {
-        name: file.strip_prefix("DIR/").unwrap_or(file).to_string(),
+        name: name.to_string(),
         file: placed(file, repositories).into(),
         model: model.to_string(),
         expected,
         flags: flags.to_string(),
-        arguments: words(flags)?.iter().map(|word| placed(word, repositories)).collect(),
+        arguments: words(flags)?.iter().map(absolute).collect(),
+        is_completed: false,
     })
+}
+
+/// The option with `DIR/` if it is `-I../FOLDER`: scripts of projects run in a folder directly below the checkout of the file, such as `build`.
+fn from_build(option: &str, file: &str) -> String {
+    match (option.strip_prefix("-I../"), file.split_once('/')) {
+        (Some(folder), Some((checkout, _))) => format!("-I{FOLDER}/{checkout}/{folder}"),
+        _ => option.to_string(),
+    }
 }
 
 /// The text with `DIR` replaced by the folder of the checkouts where it is a path component: before a slash, and not at the end of a longer name such
@@ -215,6 +253,22 @@ mod tests {
         for wrong in ["a.c", "a.c\ttso\tmaybe", "a.c\ttso\tsafe\t-I .\tmore", "a.c\ttso\tsafe\t'"] {
             assert!(row(wrong, Path::new("/r")).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn rows_take_the_first_flags_that_contain_theirs() {
+        let at = |line: &str| row(line, Path::new("/r")).expect("a row");
+        let mut rows = ["a.c\ttso", "b.c\ttso", "c.c\ttso", "a.c\tpso"]
+            .map(|start| at(&format!("DIR/g/{start}\tsafe\t-I DIR/g/include")));
+        let flags = [
+            "a.c\ttso\tsafe\t-D N=2 -I../tests/a -I DIR/g/include",
+            "a.c\ttso\tsafe\t-D N=3 -I DIR/g/include",
+            "b.c\ttso\tsafe\t-I DIR/g/include",
+            "c.c\ttso\tsafe\t-D N=2",
+        ];
+        complete(&mut rows, &flags.map(|line| at(&format!("DIR/g/{line}"))));
+        assert_eq!(rows[0].arguments, ["-D", "N=2", "-I/r/g/tests/a", "-I", "/r/g/include"]);
+        assert_eq!(rows.map(|row| row.is_completed), [true, false, false, false]);
     }
 
     #[test]

@@ -51,6 +51,8 @@ pub struct Ran {
     pub row: Row,
     /// The outcome of the run.
     pub outcome: Outcome,
+    /// Whether the property `assertions` holds; `None` if that is not known.
+    pub asserts: Option<bool>,
     /// The wall-clock time of the command.
     pub took: Duration,
 }
@@ -79,6 +81,11 @@ impl Ran {
         self.row.expected.map(|safe| safe == violated.is_none())
     }
 
+    /// Whether the property `assertions` has the expected verdict, whatever the verdicts on other properties are.
+    pub fn is_right_about_asserts(&self) -> bool {
+        self.asserts.is_some() && self.asserts == self.row.expected
+    }
+
     /// The reason why the file was refused, why there is no verdict or no answer, or the violation; empty for other outcomes.
     pub fn reason(&self) -> &str {
         match &self.outcome {
@@ -92,28 +99,48 @@ impl Ran {
 /// Runs the command on a row.
 pub fn run(command: &Path, row: &Row, extra: &[String], limits: &Limits, repositories: &Path) -> Ran {
     if !row.file.is_file() {
-        return Ran { row: row.clone(), outcome: Outcome::Missing, took: Duration::ZERO };
+        return Ran { row: row.clone(), outcome: Outcome::Missing, asserts: None, took: Duration::ZERO };
     }
     let mut process = Command::new(command);
     process.args(["check", "--json", "--model", &row.model, "--memory", &limits.memory]);
     process.args(["--timeout", &format!("{}ms", limits.timeout.as_millis())]);
     process.args(&row.arguments).args(extra).arg(&row.file);
     process.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let (outcome, took) = match process::run(&mut process, limits.timeout + PATIENCE, MOST_OUTPUT, None) {
-        Ok(ended) => {
-            // The folder of the checkouts differs from machine to machine, and messages name files in it.
-            let folder = format!("{}/", repositories.display());
-            (outcome(&ended, &|text| text.replace(&folder, "")), ended.took)
-        }
-        Err(error) => (Outcome::Failed(error.to_string()), Duration::ZERO),
-    };
-    Ran { row: row.clone(), outcome, took }
+    let ((outcome, asserts), took) =
+        match process::run(&mut process, limits.timeout + PATIENCE, MOST_OUTPUT, None) {
+            Ok(ended) => {
+                // The folder of the checkouts differs from machine to machine, and messages name files in it.
+                let folder = format!("{}/", repositories.display());
+                (outcome(&ended, &|text| text.replace(&folder, "")), ended.took)
+            }
+            Err(error) => ((Outcome::Failed(error.to_string()), None), Duration::ZERO),
+        };
+    Ran { row: row.clone(), outcome, asserts, took }
 }
 
-/// The outcome that the exit status and the outputs of the command imply. `shown` is applied to all texts that are kept.
-fn outcome(ended: &Ended, shown: &dyn Fn(&str) -> String) -> Outcome {
+/// The outcome that the exit status and the outputs of the command imply, and whether the property `assertions` holds if the command ended in order.
+/// `shown` is applied to all texts that are kept.
+fn outcome(ended: &Ended, shown: &dyn Fn(&str) -> String) -> (Outcome, Option<bool>) {
     let text = String::from_utf8_lossy(&ended.output);
     let answers: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let outcome = of_answers(&answers, ended, shown);
+    let asserts = match (&outcome, last(&answers).get("assertions")) {
+        (Outcome::Decided { .. } | Outcome::Unknown(_), Some(answer)) => match answer["verdict"].as_str() {
+            Some("safe") => Some(true),
+            Some("unsafe") => Some(false),
+            _ => None,
+        },
+        _ => None,
+    };
+    (outcome, asserts)
+}
+
+/// The last answer about each property. A second answer is given only if it contradicts the first one, which then no longer counts.
+fn last(answers: &[Value]) -> BTreeMap<&str, &Value> {
+    answers.iter().filter_map(|answer| Some((answer["property"].as_str()?, answer))).collect()
+}
+
+fn of_answers(answers: &[Value], ended: &Ended, shown: &dyn Fn(&str) -> String) -> Outcome {
     let Some(status) = ended.status else {
         return Outcome::Failed("killed: far beyond its time limit".into());
     };
@@ -131,13 +158,7 @@ fn outcome(ended: &Ended, shown: &dyn Fn(&str) -> String) -> Outcome {
         };
         return Outcome::Refused(shown(error["error"].as_str().unwrap_or_default()), shown(&place));
     }
-    // A second answer about a property is given only if it contradicts the first one, which then no longer counts.
-    let mut last: BTreeMap<&str, &Value> = BTreeMap::new();
-    for answer in &answers {
-        if let Some(property) = answer["property"].as_str() {
-            last.insert(property, answer);
-        }
-    }
+    let last = last(answers);
     let with = |verdict: &str| {
         last.values().copied().filter(|answer| answer["verdict"] == verdict).collect::<Vec<_>>()
     };
@@ -176,6 +197,10 @@ mod tests {
     use super::*;
 
     fn said(status: Option<i32>, output: &str) -> Outcome {
+        told(status, output).0
+    }
+
+    fn told(status: Option<i32>, output: &str) -> (Outcome, Option<bool>) {
         let status = status.map(ExitStatus::from_raw);
         let ended = Ended {
             status,
@@ -184,6 +209,20 @@ mod tests {
             errors: b"\nno such option\n".to_vec(),
         };
         outcome(&ended, &|text| text.replace("/r/", ""))
+    }
+
+    #[test]
+    fn the_verdict_on_assertions_counts_beside_others() {
+        let answer = |property: &str, verdict: &str| {
+            format!("{{\"property\":\"{property}\",\"verdict\":\"{verdict}\",\"checked\":true}}\n")
+        };
+        let asserts = |status: i32, output: String| told(Some(status << 8), &output).1;
+        assert_eq!(asserts(1, answer("assertions", "safe") + &answer("memory", "unsafe")), Some(true));
+        assert_eq!(asserts(1, answer("assertions", "unsafe") + &answer("memory", "safe")), Some(false));
+        assert_eq!(asserts(3, answer("assertions", "unknown") + &answer("memory", "safe")), None);
+        assert_eq!(asserts(1, answer("memory", "unsafe")), None);
+        // The answers of a command that crashed do not count.
+        assert_eq!(told(Some(6), &answer("assertions", "safe")).1, None);
     }
 
     #[test]

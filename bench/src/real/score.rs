@@ -14,13 +14,15 @@ const MOST_REASONS: usize = 30;
 const MOST_CHARACTERS: usize = 100;
 
 /// The columns of the scoreboard.
-const HEADER: [&str; 13] = [
+const HEADER: [&str; 15] = [
     "list",
     "rows",
+    "completed",
     "missing",
     "read",
     "right",
     "disagree",
+    "right asserts",
     "no expectation",
     "unknown",
     "refused",
@@ -57,10 +59,12 @@ impl Scored {
         vec![
             self.name.clone(),
             self.ran.len().to_string(),
+            count(&|ran| ran.row.is_completed),
             count(&|ran| ran.outcome == Outcome::Missing),
             count(&Ran::is_read),
             count(&|ran| ran.is_expected() == Some(true)),
             count(&|ran| ran.is_expected() == Some(false)),
+            count(&Ran::is_right_about_asserts),
             count(&|ran| is_decided(ran) && ran.row.expected.is_none()),
             count(&|ran| matches!(ran.outcome, Outcome::Unknown(_))),
             count(&|ran| matches!(ran.outcome, Outcome::Refused(..))),
@@ -150,8 +154,20 @@ pub fn class(reason: &str) -> String {
 pub fn csv(lists: &[Scored]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let header = [
-        "list", "file", "flags", "model", "expected", "outcome", "agrees", "checked", "seconds", "class",
-        "reason", "place",
+        "list",
+        "file",
+        "flags",
+        "model",
+        "expected",
+        "outcome",
+        "agrees",
+        "checked",
+        "seconds",
+        "class",
+        "reason",
+        "place",
+        "asserts",
+        "completed",
     ];
     let mut records = vec![header.map(str::to_string)];
     for list in lists {
@@ -181,6 +197,8 @@ pub fn csv(lists: &[Scored]) -> String {
                 if is_counted { class(ran.reason()) } else { String::new() },
                 ran.reason().to_string(),
                 place.to_string(),
+                ran.asserts.map_or("", |safe| if safe { "safe" } else { "unsafe" }).to_string(),
+                if ran.row.is_completed { "yes" } else { "" }.to_string(),
             ]);
         }
     }

@@ -40,7 +40,7 @@ pub fn c(input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     let typed = typed::typed_unless(&text, &unit, &|| stop.now()).map_err(diagnostics)?;
     let facts = Facts { steps: steps::steps(&unit, stop), ..Facts::default() };
     let parsed = Parsed { sites, warnings, facts, ..Parsed::default() };
-    translated(typed, &options.c, replaced, &input.sources, parsed, stop)
+    translated(typed, (&options.c, input.attempt), replaced, &input.sources, parsed, stop)
 }
 
 /// Preprocesses the source files, and the stubs after the main file.
@@ -76,10 +76,11 @@ fn source(file: FileId, name: &str, options: &Options) -> Source {
     }
 }
 
-/// Translates a typed program. Adds the resulting syntax tree, its inlined calls, the facts and the warnings to `parsed`.
+/// Translates a typed program, in an attempt after which others may follow. Adds the resulting syntax tree, its inlined calls, the facts and the
+/// warnings to `parsed`.
 fn translated(
     unit: Unit,
-    options: &COptions,
+    (options, attempt): (&COptions, usize),
     replaced: Replaced,
     sources: &Sources,
     mut parsed: Parsed,
@@ -104,18 +105,18 @@ fn translated(
                 elaborate::Options { spurious, reuse, accesses_only, recursion, replaced: &replaced };
             elaborate::elaborate(&unit, &options, &cut, stop)
         };
-        pipeline::translate(&elaborated, modelled, sources, stop).map_err(|errors| (errors, cut.get()))
+        (pipeline::translate(&elaborated, modelled, sources, stop), cut.get())
     };
-    let mut result = translated(depths[0]);
-    for &depth in &depths[1..] {
-        // If the program becomes too large when recursive calls are inlined, a smaller recursion depth may still find violations.
-        if !matches!(result, Err((_, true))) || stop.now() {
-            break;
-        }
+    let (mut at, last) = (attempt.min(depths.len() - 1), depths.len() - 1);
+    let (mut result, mut cut) = translated(depths[at]);
+    // If the program becomes too large when recursive calls are inlined, a smaller recursion depth may still find violations.
+    while result.is_err() && cut && at < last && !stop.now() {
+        at += 1;
         // The error of a smaller program is more telling than that a larger one is too large.
-        result = translated(depth);
+        (result, cut) = translated(depths[at]);
     }
-    let Translated { file, plain, facts, calls, warnings } = result.map_err(|(errors, _)| errors)?;
+    let Translated { file, plain, facts, calls, warnings } = result?;
+    parsed.smaller = (cut && at < last).then_some(at + 1);
     (parsed.file, parsed.plain, parsed.calls) = (file, plain, calls);
     parsed.facts = Facts { steps: std::mem::take(&mut parsed.facts.steps), ..facts };
     parsed.warnings.extend(unit.warnings.into_iter().map(diagnostic));

@@ -1,4 +1,5 @@
-//! Simplification of symbolic code: constant and copy propagation, and promotion of variables that only one thread uses to registers.
+//! Simplification of symbolic code: constant and copy propagation, promotion of variables that only one thread uses to registers, and removal of
+//! stores to local variables that nothing reads.
 //!
 //! SC, TSO and PSO do not order accesses by data dependencies, so a value may be replaced by a simpler one that is equal. Uses of undefined values
 //! are still detected: an operation on a value that may be undefined is kept (`defined`).
@@ -7,6 +8,7 @@ mod defined;
 mod fold;
 mod private;
 mod propagate;
+mod unread;
 
 use defined::Defined;
 use fencewright_text::Stop;
@@ -35,7 +37,8 @@ pub fn simplify(core: &mut Core, nodes: &Nodes, exact_waits: bool, stop: &Stop<'
             let Core { threads, objects, .. } = core;
             threads.iter_mut().for_each(|thread| leave_early(&mut thread.code, objects));
         }
-        let promoted = private::promote(core, nodes, stop);
+        let removed = unread::remove(core, stop);
+        let promoted = private::promote(core, nodes, stop) || removed;
         let mut changed = promoted;
         let (defined, mut own) = (Defined::of(core, stop), private::own_variables(core, stop));
         for (number, thread) in core.threads.iter_mut().enumerate() {
@@ -47,7 +50,7 @@ pub fn simplify(core: &mut Core, nodes: &Nodes, exact_waits: bool, stop: &Stop<'
             }
             let start = Start { registers: &thread.registers, variables: std::mem::take(&mut own[number]) };
             let is_defined = |register: Register| defined.is(number, register);
-            // After promotion, assignments to the new registers may be dead, so the code is cleaned even if nothing was propagated.
+            // After promotion and removal of stores, assignments to registers may be dead, so the code is cleaned even if nothing was propagated.
             if propagate::propagate(&mut thread.code, &start, &whole, &is_defined, stop) || promoted {
                 changed = true;
                 // The result is not needed: the registers that may be read before they are written have `initial: None` already.

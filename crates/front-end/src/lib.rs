@@ -177,6 +177,8 @@ pub struct Parsed {
     pub plain: HashSet<Span>,
     /// Facts about the source for reports, by the names of the syntax tree.
     pub facts: Facts,
+    /// The [`Input::attempt`] at which the tree is smaller, although it then leaves more executions out; `None` if there is none.
+    pub smaller: Option<usize>,
 }
 
 /// Reads an included file by its name; an error is the reason why it cannot be read.
@@ -190,6 +192,8 @@ pub struct Input<'a> {
     pub stop: &'a Stop<'a>,
     /// The options of the command line.
     pub options: &'a Options,
+    /// 0 at first. If the tree is too large to be lowered, the program is parsed again with [`Parsed::smaller`].
+    pub attempt: usize,
     open: &'a Open<'a>,
     /// The number of files read so far; `bytes` is their total size.
     files: usize,
@@ -203,7 +207,7 @@ impl<'a> Input<'a> {
     /// A main file, with a function that opens other files.
     pub fn new(main: SourceFile, stop: &'a Stop<'a>, options: &'a Options, open: &'a Open<'a>) -> Self {
         let bytes = main.text.len();
-        Input { sources: main.into(), stop, options, open, files: 1, bytes }
+        Input { sources: main.into(), stop, options, attempt: 0, open, files: 1, bytes }
     }
 
     /// The text of the main file.

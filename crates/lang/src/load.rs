@@ -1,5 +1,6 @@
 //! Loads programs: decodes bytes, recognises the language, parses, lowers.
 
+use fencewright_front_end::words::Words;
 use fencewright_front_end::{FrontEnd, Input, Open, Options, Parsed};
 use fencewright_fw::ast;
 use fencewright_fw::lower::{self, Awaits, Defines};
@@ -59,6 +60,12 @@ pub enum Failure {
     Stopped(Option<String>),
 }
 
+impl Failure {
+    fn wrong(sources: Sources, diagnostics: Vec<Diagnostic>) -> Self {
+        Failure::Wrong(Box::new(LoadError { sources, diagnostics }))
+    }
+}
+
 /// The parameters of loading.
 #[derive(Clone, Copy)]
 pub struct Loader<'a> {
@@ -75,32 +82,59 @@ pub struct Loader<'a> {
 impl Loader<'_> {
     /// Loads the program whose main file has this name and these contents.
     pub fn load(&self, name: &str, bytes: &[u8]) -> Result<Loaded, Failure> {
-        let wrong = |sources, diagnostics| Failure::Wrong(Box::new(LoadError { sources, diagnostics }));
         let text = match source::decode(bytes) {
             Ok(text) => text,
-            Err(diagnostic) => return Err(wrong(SourceFile::lossy(name, bytes).into(), vec![diagnostic])),
+            Err(diagnostic) => {
+                return Err(Failure::wrong(SourceFile::lossy(name, bytes).into(), vec![diagnostic]));
+            }
         };
         let front_end = self.front_end.unwrap_or_else(|| front_end::detect(name, &text));
         let main = SourceFile::new(name, text);
         let defines = match front_end.constants(self.options) {
             Ok(defines) => defines,
-            Err(diagnostic) => return Err(wrong(main.into(), vec![diagnostic])),
+            Err(diagnostic) => return Err(Failure::wrong(main.into(), vec![diagnostic])),
         };
-        let mut input = Input::new(main, self.stop, self.options, self.open);
-        let lowered = parse(front_end, &mut input).and_then(|mut parsed| {
-            let (mut program, filter) =
-                lower_with_filter(self.stop, &mut parsed, &defines, self.options.awaits)?;
-            let words = front_end.finish(&mut program, &parsed.facts, self.options, self.stop)?;
-            Ok((parsed, program, words, filter))
-        });
-        let sources = input.sources;
+        let mut attempt = 0;
+        loop {
+            let mut input = Input::new(main.clone(), self.stop, self.options, self.open);
+            input.attempt = attempt;
+            let parsed = parse(front_end, &mut input);
+            let smaller = parsed.as_ref().ok().and_then(|parsed| parsed.smaller);
+            let lowered = parsed.and_then(|parsed| self.lowered(front_end, parsed, &defines));
+            match (&lowered, smaller) {
+                // The only errors of a tree that a front end makes smaller are that it is too large.
+                (Err(_), Some(next)) if !self.stop.was_stopped() => attempt = next,
+                _ => return self.loaded(front_end, input.sources, lowered, defines),
+            }
+        }
+    }
+
+    /// Lowers what a front end has parsed.
+    fn lowered(
+        &self,
+        front_end: &dyn FrontEnd,
+        mut parsed: Parsed,
+        defines: &Defines,
+    ) -> Result<Lowered, Vec<Diagnostic>> {
+        let (mut program, filter) = lower_with_filter(self.stop, &mut parsed, defines, self.options.awaits)?;
+        let words = front_end.finish(&mut program, &parsed.facts, self.options, self.stop)?;
+        Ok(Lowered { parsed, program, words, filter })
+    }
+
+    fn loaded(
+        &self,
+        front_end: &'static dyn FrontEnd,
+        sources: Sources,
+        lowered: Result<Lowered, Vec<Diagnostic>>,
+        defines: Vec<(String, i64)>,
+    ) -> Result<Loaded, Failure> {
         match lowered {
             lowered if self.stop.was_stopped() => {
                 let at = lowered.err().and_then(|diagnostics| Some(diagnostics.first()?.span));
                 let at = at.filter(|span| *span != Span::default());
                 Err(Failure::Stopped(at.map(|span| sources.position(span).to_string())))
             }
-            Ok((parsed, program, words, filter)) => Ok(Loaded {
+            Ok(Lowered { parsed, program, words, filter }) => Ok(Loaded {
                 sources,
                 front_end,
                 file: parsed.file,
@@ -118,9 +152,17 @@ impl Loader<'_> {
                 defines,
                 options: self.options.clone(),
             }),
-            Err(diagnostics) => Err(wrong(sources, diagnostics)),
+            Err(diagnostics) => Err(Failure::wrong(sources, diagnostics)),
         }
     }
+}
+
+/// A parsed program after lowering.
+struct Lowered {
+    parsed: Parsed,
+    program: Program,
+    words: Words,
+    filter: Option<Formula>,
 }
 
 fn parse(front_end: &dyn FrontEnd, input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {

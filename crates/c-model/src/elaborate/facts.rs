@@ -7,7 +7,8 @@ use fencewright_code::core::{Base, Known, ObjectId, Origin, ThreadNumber, Value,
 use fencewright_code::numbers::{ADDRESSES, Operand, Range};
 
 use super::env::{Contents, Fact};
-use super::{Elaborator, Phase, Premises};
+use super::threads::MOST_PER_SITE;
+use super::{Elaborator, MOST_THREADS, Phase, Premises};
 
 /// How the program uses a variable with static storage.
 #[derive(Clone, Debug, Default)]
@@ -75,6 +76,26 @@ impl Elaborator<'_> {
             Origin::Global => self.thread() == ThreadNumber(0) && self.is_in(&self.premises.private, object),
             Origin::Local(thread) | Origin::Heap { thread, .. } => thread == self.thread(),
         }
+    }
+
+    /// Whether this attempt only counts the threads created at a place, of which the next one is number `created`: `main` is executed at translation
+    /// time, so a later attempt may create all of them.
+    pub(super) fn only_counts(&mut self, created: usize) -> bool {
+        let counts = self.executing() && self.premises.threads_per_site.is_none() && created > MOST_PER_SITE;
+        if counts {
+            self.threads_counted = self.threads_counted.max(created);
+        }
+        counts && created <= MOST_THREADS
+    }
+
+    /// The premises of the next attempt if this one has only counted some threads.
+    pub(super) fn counted_threads(&self) -> Option<Premises> {
+        let most = match self.threads_counted {
+            0 => return None,
+            count if count <= MOST_THREADS => count,
+            _ => MOST_PER_SITE,
+        };
+        Some(Premises { threads_per_site: Some(most), ..self.premises.clone() })
     }
 
     /// Whether the premises say that an object is never read, so that writes to it are dead.

@@ -70,7 +70,7 @@ const MOST_THREADS: usize = 64;
 const FACTS_IN_A_PIECE: usize = 64;
 
 /// Values for [`Options::recursion`]: the default, followed by the smaller ones that are tried in turn while the program is too large.
-pub const DEPTHS: [usize; 4] = [8, 4, 2, 1];
+pub const DEPTHS: [usize; 5] = [8, 6, 4, 2, 1];
 
 /// Options of elaboration.
 #[derive(Clone, Copy, Debug)]
@@ -108,6 +108,8 @@ struct Premises {
     descendants: bool,
     /// Whether some key for thread-specific data has a destructor.
     destructors: bool,
+    /// Maximum number of threads created at one place; `None` until an attempt has found that there may be more than the default.
+    threads_per_site: Option<usize>,
     /// The uses of futexes.
     futexes: builtins::Futexes,
     /// If set, the execution of `main` at translation time ends at its next write to memory once this number of threads exists, because the written
@@ -155,6 +157,10 @@ pub fn elaborate(
         let result = elaborator.program();
         if elaborator.refuted {
             premises.executed = false;
+            continue;
+        }
+        if let Some(learned) = elaborator.counted_threads() {
+            premises = learned;
             continue;
         }
         if let Err(error) = result {
@@ -275,6 +281,9 @@ pub struct Elaborator<'u> {
     descendants: bool,
     /// Whether some key for thread-specific data has a destructor.
     destructors: bool,
+    /// The greatest number of threads that `main`, executed at translation time, would create at one place, if that is more than the default; the
+    /// attempt then leaves the others out. Becomes [`Premises::threads_per_site`].
+    threads_counted: usize,
     /// The uses of futexes.
     futexes: builtins::Futexes,
     /// For each thread that waits for a futex, the variables about its sleep, by name.
@@ -334,6 +343,7 @@ impl<'u> Elaborator<'u> {
             computed_locks: builtins::Computed::default(),
             descendants: false,
             destructors: false,
+            threads_counted: 0,
             futexes: builtins::Futexes::default(),
             asleep: FxHashMap::default(),
             done: Vec::new(),

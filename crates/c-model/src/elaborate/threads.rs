@@ -31,7 +31,7 @@ use super::objects::{Spot, Target};
 use super::{Elaborator, Instance, MOST_THREADS, Phase, Result, Writer};
 
 /// Maximum number of threads that one call of `pthread_create` in the text may create.
-const MOST_PER_SITE: usize = 16;
+pub(super) const MOST_PER_SITE: usize = 16;
 
 /// The function that a thread executes, with its arguments.
 #[derive(Debug)]
@@ -400,10 +400,13 @@ impl Elaborator<'_> {
                 "write it with `for` or `while`",
             );
         }
-        let site = self.shared.sites.entry(span.text()).or_default();
-        *site += 1;
-        if *site > MOST_PER_SITE || self.instances.len() > MOST_THREADS {
-            let most = if *site > MOST_PER_SITE { MOST_PER_SITE } else { MOST_THREADS };
+        let created = *self.shared.sites.entry(span.text()).and_modify(|n| *n += 1).or_insert(1);
+        if self.only_counts(created) {
+            return Ok(());
+        }
+        let per_site = self.premises.threads_per_site.unwrap_or(MOST_PER_SITE);
+        let most = if created > per_site { per_site } else { MOST_THREADS };
+        if created > per_site || self.instances.len() > MOST_THREADS {
             self.emit(StmtKind::Beyond(Value::Number(1), format!("more than {most} threads")), span);
             self.writer.reachable = false;
             return Ok(());

@@ -48,6 +48,26 @@ fn fences_go_into_the_file_that_needs_them() {
 }
 
 #[test]
+fn an_audit_has_the_orders_of_all_files() {
+    let files = files();
+    files.write("queue.c", String::from_utf8_lossy(QUEUE).replace("relaxed", "seq_cst").as_bytes());
+    let (queue, main) = (files.text("queue.c"), files.text("main.c"));
+    let outcome = run(["fences", "--audit", "--json", "--model", "pso", &main, "--as-one", &queue]);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    let found: Vec<String> = outcome
+        .json_lines()
+        .iter()
+        .map(|line| {
+            let file = line["file"].as_str().unwrap_or_default();
+            format!("{} {} {}", file.rsplit('/').next().unwrap_or(file), line["line"], line["weaker"])
+        })
+        .collect();
+    // Without the release store, the message may arrive after the flag.
+    let expected = ["main.c 14 \"memory_order_relaxed\"", "queue.c 9 \"memory_order_release\""];
+    assert_eq!(found, expected, "{outcome:?}");
+}
+
+#[test]
 fn the_build_system_says_how_files_are_compiled() {
     let files = Files::new(&[]);
     files.write("include/x.h", b"#define X 3\n");

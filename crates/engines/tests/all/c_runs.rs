@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use fencewright_engines::explicit::{Explicit, Options};
 use fencewright_engines::{Confirm, Limits, Progress, Task, Verdict, check};
-use fencewright_lang::load;
+use fencewright_lang::load::Failure;
+use fencewright_lang::{COptions, Loader, Options as Reading, Spins, Stop};
 use fencewright_program::{MemoryModel, Property};
 use fencewright_testing::corpora::tell_skipped;
 use fencewright_testing::runs::{ARGUMENTS, HEADERS, RESULTS, Run, run};
@@ -47,7 +48,8 @@ static void attempt(void (*run)(int), int *out, int in)
 }
 ";
 
-/// Compiles programs and runs them with all arguments; `None` if there is no gcc.
+/// Compiles programs and runs them with all arguments; `None` if there is no gcc. The second files are one file as well: names that are not static
+/// are unique.
 fn observed(runs: &[Run]) -> Option<Vec<Vec<Outcome>>> {
     let texts: String = runs.iter().map(|run| run.text.as_str()).collect();
     let mut text = format!("#define RESULTS {RESULTS}\n{HEADERS}{HARNESS}{texts}int main(void)\n{{\n");
@@ -57,17 +59,22 @@ fn observed(runs: &[Run]) -> Option<Vec<Vec<Outcome>>> {
         }
     }
     text.push_str("return 0;\n}\n");
-    let binary =
-        std::env::temp_dir().join(format!("fencewright-runs-{}-{}", std::process::id(), runs[0].name));
+    let others: String = runs.iter().filter_map(|run| run.other.as_deref()).collect();
+    let name = format!("fencewright-runs-{}-{}", std::process::id(), runs[0].name);
+    let (binary, second) = (std::env::temp_dir().join(&name), std::env::temp_dir().join(name + ".c"));
+    std::fs::write(&second, format!("{HEADERS}{others}")).expect("it can be written");
     let mut gcc = Command::new("gcc")
         .args(["-std=gnu11", "-O0", "-w", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"])
-        .args(["-x", "c", "-", "-o"])
+        .args(["-D_GNU_SOURCE", "-x", "c", "-"])
+        .arg(&second)
+        .arg("-o")
         .arg(&binary)
         .stdin(Stdio::piped())
         .spawn()
         .ok()?;
     gcc.stdin.take().expect("it is piped").write_all(text.as_bytes()).expect("gcc reads it");
-    assert!(gcc.wait().expect("gcc ends").success(), "{text}");
+    assert!(gcc.wait().expect("gcc ends").success(), "{text}\n{others}");
+    std::fs::remove_file(&second).expect("it was written");
     let output = Command::new(&binary)
         .env("ASAN_OPTIONS", "detect_leaks=0:detect_stack_use_after_return=1")
         .output()
@@ -82,7 +89,7 @@ fn observed(runs: &[Run]) -> Option<Vec<Vec<Outcome>>> {
 
 /// A program that runs with one of these arguments, and asserts the results given for each.
 fn question(random: &mut Random, run: &Run, asked: &[(usize, Vec<i64>)]) -> String {
-    let Run { text, name } = run;
+    let Run { text, name, .. } = run;
     let mut checks = String::from("switch (in) {\n");
     for (argument, results) in asked {
         let _ = write!(checks, "case {argument}:");
@@ -128,10 +135,25 @@ fn with_headers(text: &str, rest: &str) -> String {
 }
 
 /// Whether there is no violation; `None` if that is unknown, and an error if the program is refused.
-fn is_right(text: &str, model: MemoryModel) -> Result<Option<bool>, String> {
-    let loaded =
-        load("test.c", text.as_bytes(), None, &[]).map_err(|e| e.sources.render(&e.diagnostics, false))?;
-    let properties: Vec<Property> = loaded.program.properties.clone();
+fn is_right(text: &str, other: Option<&str>, model: MemoryModel) -> Result<Option<bool>, String> {
+    let second = other.map(|other| format!("{HEADERS}{other}"));
+    let also = second.iter().map(|_| "second.c".to_string()).collect();
+    // Otherwise a wait for a futex might end before its time is over. Loops stay loops, because `termination` is not asked.
+    let exact_waits = text.contains("SYS_futex");
+    let spins = if exact_waits { Spins::Loop } else { Spins::Step };
+    let c = COptions { also, exact_waits, spins, ..COptions::default() };
+    let options = Reading { c, ..Reading::default() };
+    let open = |name: &str| match (name, &second) {
+        ("second.c", Some(text)) => Ok(text.as_bytes().to_vec()),
+        _ => Err("there is no such file".to_string()),
+    };
+    let loader = Loader { front_end: None, options: &options, stop: &Stop::never(), open: &open };
+    let loaded = loader.load("test.c", text.as_bytes()).map_err(|failure| match failure {
+        Failure::Wrong(error) => error.sources.render(&error.diagnostics, false),
+        Failure::Stopped(_) => unreachable!("nobody asks to stop"),
+    })?;
+    let asked = |property: &&Property| ["assertions", "memory"].contains(&property.name.as_str());
+    let properties: Vec<Property> = loaded.program.properties.iter().filter(asked).cloned().collect();
     let task = Task::new(&loaded.program, model, properties);
     let engine = Explicit { options: Options { workers: 1, ..Options::default() } };
     let limits = Limits::starting_now(Some(Duration::from_secs(20)), Some(1 << 30), Default::default());
@@ -158,11 +180,13 @@ struct Tally {
 
 impl Tally {
     /// Asks whether there is no violation, which should be as `expected`.
-    fn ask(&mut self, seed: u64, text: &str, expected: bool, random: &mut Random) {
+    fn ask(&mut self, seed: u64, (text, other): (&str, Option<&str>), expected: bool, random: &mut Random) {
         let model = *random.pick(&MemoryModel::ALL);
-        match is_right(text, model) {
+        match is_right(text, other, model) {
             Ok(Some(found)) if found != expected => {
-                let what = format!("seed {seed}, {}: right: {expected}, found {found}\n{text}", model.name());
+                let second = other.map_or(String::new(), |other| format!("/* the second file */\n{other}"));
+                let model = model.name();
+                let what = format!("seed {seed}, {model}: right: {expected}, found {found}\n{text}{second}");
                 self.differ.push((seed, what));
             }
             Ok(Some(true)) => self.right += 1,
@@ -174,22 +198,22 @@ impl Tally {
 
     /// Compares a program with its outcomes.
     fn compare(&mut self, seed: u64, run: &Run, outcomes: &[Outcome]) {
-        let mut random = Random::new(seed ^ 0x5eed);
+        let (mut random, second) = (Random::new(seed ^ 0x5eed), run.other.as_deref());
         let known = |(argument, outcome): (usize, &Outcome)| Some((argument, outcome.clone()?));
         let good: Vec<(usize, Vec<i64>)> = outcomes.iter().enumerate().filter_map(known).collect();
         if !good.is_empty() {
             let text = question(&mut random, run, &good);
-            self.ask(seed, &text, true, &mut random);
+            self.ask(seed, (&text, second), true, &mut random);
             let mut other = good.clone();
             let changed = random.below(other.len());
             other[changed].1[random.below(RESULTS)] += 1;
             let text = question(&mut random, run, &other);
-            self.ask(seed, &text, false, &mut random);
+            self.ask(seed, (&text, second), false, &mut random);
         }
         let bad = outcomes.iter().position(Option::is_none);
         if let Some(argument) = bad {
             let text = question(&mut random, run, &[(argument, Vec::new())]);
-            self.ask(seed, &text, false, &mut random);
+            self.ask(seed, (&text, second), false, &mut random);
         }
     }
 

@@ -390,3 +390,48 @@ fn lengths_of_local_arrays_may_be_values() {
     assertions(&pool("s == 2"), "sss");
     assertions(&pool("s == 1"), "uuu");
 }
+
+/// A program that is too large only once it is lowered is read again with fewer nested calls.
+#[test]
+fn threads_with_too_many_registers_have_fewer_nested_calls() {
+    let text = format!(
+        "{HEADERS} _Atomic int x;
+         int f(int a) {{ if (a <= 0) return x; int v = a + x, w = a + x, y = a + x, z = a + x; x = v; x = w; x = y; x = z;
+             int r = f(a - x) + f(a - 2 * x); x = r + v + w + y + z; return r; }}
+         void *w(void *u) {{ f(x); return u; }}
+         int main(void) {{ pthread_t t; x = 1; pthread_create(&t, 0, w, 0); x = 2; return 0; }}"
+    );
+    let read = |recursion| {
+        let mut options = Options::default();
+        options.c.recursion = recursion;
+        let open = |name: &str| Err(format!("there is no `{name}`"));
+        let loader = Loader { front_end: None, options: &options, stop: &Stop::never(), open: &open };
+        loader.load("test.c", text.as_bytes()).map(|loaded| fw::print(&loaded.file))
+    };
+    assert!(read(Some(8)).is_err(), "it is too large");
+    let printed = read(None).expect("it is smaller");
+    assert!(printed.contains("deeper_than_6_calls_of_f"), "{printed}");
+}
+
+/// A loop of `main` with a constant number of iterations may create many threads.
+#[test]
+fn loops_create_as_many_threads_as_they_say() {
+    let text = |head: &str| {
+        format!(
+            "{HEADERS} _Atomic int s; void *w(void *a) {{ s++; return 0; }} pthread_t t[70];
+             int main(void) {{ {head} pthread_create(&t[i], 0, w, 0); return 0; }}"
+        )
+    };
+    for (head, threads, bounded) in [
+        ("for (int i = 0; i < 20; i++)", 20, false),
+        ("for (int i = 0; i < 64; i++)", 64, false),
+        ("for (int i = 0; i < 65; i++)", 16, true),
+        ("for (int i = 0; ; i++)", 16, true),
+        ("for (int i = 0; i < 20 + s; i++)", 16, true),
+    ] {
+        let loaded = fencewright_lang::load("test.c", text(head).as_bytes(), None, &[]).expect("it is read");
+        let printed = fw::print(&loaded.file);
+        assert_eq!(loaded.program.threads.len(), threads + 1, "{head}");
+        assert_eq!(printed.contains("more_than_16_threads"), bounded, "{printed}");
+    }
+}

@@ -130,7 +130,8 @@ fn sizes_of_copies_may_be_computed() {
         format!(
             "struct unit {{ unsigned long key; unsigned long count; }};
         struct unit from[3] = {{ {{ 1, 2 }}, {{ 3, 4 }}, {{ 5, 6 }} }}, to[3]; volatile _Bool n = 1;
-        int memcpy_s(void *, unsigned long, const void *, unsigned long);
+        int memcpy_s(void *, unsigned long, const void *, unsigned long), memset_s(void *, unsigned long, int, unsigned long);
+        int memmove_s(void *, unsigned long, const void *, unsigned long);
         int main(void) {{ _Bool some = n; unsigned long size = (1 + some) * sizeof *from; {copy} }}"
         )
     };
@@ -144,7 +145,24 @@ fn sizes_of_copies_may_be_computed() {
         &program(&format!("memcpy_s(to, sizeof to, from, size); {copied} assert(to[2].key == 5);")),
         &none
     ));
-    assert!(!holds(&program("memcpy_s(to, sizeof *to, from, size);"), &none), "the destination is too small");
+    // Where a constraint does not hold, the destination is cleared, and the result is positive.
+    for (call, cleared) in [
+        ("memcpy_s(to, sizeof *to, from, size)", "to[0].key == 0 && to[1].key == 7"),
+        ("memcpy_s(to, 2 * sizeof *to, 0, sizeof *to)", "to[0].key == 0 && to[1].key == 0 && to[2].key == 7"),
+        ("memcpy_s(0, sizeof *to, from, sizeof *to)", "to[0].key == 7"),
+        ("memcpy_s(to, 3 * sizeof *to, to + some, 2 * sizeof *to)", "to[0].key == 0 && to[2].key == 0"),
+        ("memset_s(to, sizeof *to, 1, 2 * sizeof *to)", "to[0].key == 0x0101010101010101 && to[1].key == 7"),
+    ] {
+        let program = |asserted: &str| {
+            program(&format!(
+                "for (int i = 0; i < 3; i++) to[i].key = 7; int error = {call}; assert({asserted});"
+            ))
+        };
+        assert!(holds(&program(&format!("error > 0 && {cleared}")), &none), "{call}");
+        assert!(!holds(&program("error == 22"), &none), "{call}");
+    }
+    let moved = "to[1].key = 4; assert(memmove_s(to, sizeof to, to + 1, sizeof *to) == 0 && to[0].key == 4);";
+    assert!(holds(&program(moved), &none));
     assert!(holds(
         &program("n = 0; some = n; memcpy_s(to, 0, from, some * sizeof *from); assert(to[0].key == 0);"),
         &none

@@ -9,6 +9,7 @@ mod c_copies;
 mod c_elaborate;
 mod c_ends;
 mod c_futex;
+mod c_futex_runs;
 mod c_hazards;
 mod c_headers;
 mod c_late;

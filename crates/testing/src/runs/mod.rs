@@ -2,11 +2,13 @@
 //!
 //! A [`Run`] is a function of a small number that records results. Its values come from variables, members, arrays, allocations and arrays of
 //! lengths that depend on the number; it calls functions by name, through pointers to them, and functions that call themselves; it jumps, and it has
-//! assembly. Every variable is initialised, and the order of evaluation never matters, so a run has one outcome: its results, or a mistake that the
+//! assembly and futexes. Some programs have a second file with names of its own. Every variable is initialised, and the order of evaluation never matters, so a run has one outcome: its results, or a mistake that the
 //! sanitizers of a compiler find.
 
 mod expressions;
+mod files;
 mod functions;
+mod futexes;
 mod statements;
 
 use std::fmt::Write;
@@ -23,40 +25,44 @@ pub const RESULTS: usize = 6;
 pub struct Run {
     /// The declarations. The function `NAME_run` takes the argument as an `int`, and writes the results to the array `NAME_out`.
     pub text: String,
+    /// The second file, if the program has one. Its static names and some types are those of the first file, with other meanings.
+    pub other: Option<String>,
     /// The start of all names of the program, without the underscore.
     pub name: String,
 }
 
 /// The headers and macros that the text of a run needs.
-pub const HEADERS: &str = "#include <stddef.h>
+pub const HEADERS: &str = "#include <errno.h>
+#include <linux/futex.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 #define container_of(p, type, member) ((type *)((char *)(p) - offsetof(type, member)))
 ";
 
 /// A random program whose names start with `name`.
 pub fn run(random: &mut Random, name: &str) -> Run {
-    let mut writer = Writer {
-        random,
-        name: name.into(),
-        text: String::new(),
-        variables: Vec::new(),
-        functions: Vec::new(),
-        fresh: 0,
-        has_tables: false,
-        depth: 0,
-        budget: 0,
-    };
+    let other = random.one_in(3).then(|| Writer::new(random, name, true).second_file());
+    let mut writer = Writer::new(random, name, false);
     writer.declarations();
+    if other.is_some() {
+        writer.of_second_file();
+    }
     for _ in 0..2 + writer.random.below(4) {
         writer.function();
+    }
+    if other.is_some() {
+        writer.for_second_file();
     }
     writer.higher_order();
     writer.tables();
     writer.has_tables = true;
     writer.start();
-    Run { text: writer.text, name: name.into() }
+    Run { text: writer.text, other, name: name.into() }
 }
 
 /// Writes a program.
@@ -76,9 +82,26 @@ struct Writer<'r> {
     depth: usize,
     /// How many statements the current function may still have.
     budget: usize,
+    /// Whether this is the second file of the program.
+    is_second: bool,
 }
 
-impl Writer<'_> {
+impl<'r> Writer<'r> {
+    fn new(random: &'r mut Random, name: &str, is_second: bool) -> Self {
+        Writer {
+            random,
+            name: name.into(),
+            text: String::new(),
+            variables: Vec::new(),
+            functions: Vec::new(),
+            fresh: 0,
+            has_tables: false,
+            depth: 0,
+            budget: 0,
+            is_second,
+        }
+    }
+
     fn line(&mut self, line: &str) {
         let _ = writeln!(self.text, "{line}");
     }
@@ -102,7 +125,10 @@ impl Writer<'_> {
         self.line(&format!("struct {n}_node {{ struct {n}_node *next; int value; }};"));
         self.line(&format!("struct {n}_row {{ int length; int cells[]; }};"));
         self.line(&format!("struct {n}_pair {{ int a; unsigned char b; }};"));
-        self.line(&format!("int {n}_out[{RESULTS}];"));
+        let storage = if self.is_second { "extern " } else { "" };
+        self.line(&format!("{storage}int {n}_out[{RESULTS}];"));
+        let word = self.random.below(3);
+        self.line(&format!("static int {n}_word = {word}, {n}_other_word;"));
         for (number, ty) in ["int", "unsigned", "unsigned char", "short", "long"].iter().enumerate() {
             let start = self.random.below(5);
             self.line(&format!("static {ty} {n}_g{number} = {start};"));

@@ -28,7 +28,7 @@ impl Writer<'_> {
 
     fn statement(&mut self) {
         let is_simple = self.depth >= 2;
-        match self.random.below(if is_simple { 16 } else { 26 }) {
+        match self.random.below(if is_simple { 17 } else { 27 }) {
             0..=3 => {
                 let value = self.number(2);
                 self.assign(&value);
@@ -41,12 +41,13 @@ impl Writer<'_> {
             13 => self.list(),
             14 => self.assembly(),
             15 => self.pointers(),
-            16..=18 => self.branch(),
-            19 | 20 => self.repetition(),
-            21 => self.cases(),
-            22 => self.jump(),
-            23 => self.row(),
-            24 => self.open_length(),
+            16 => self.futex(),
+            17..=19 => self.branch(),
+            20 | 21 => self.repetition(),
+            22 => self.cases(),
+            23 => self.jump(),
+            24 => self.row(),
+            25 => self.open_length(),
             _ => self.block(),
         }
     }

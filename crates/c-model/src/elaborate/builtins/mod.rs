@@ -17,6 +17,7 @@ mod library;
 mod linux;
 mod locks;
 mod mutex_types;
+mod overlaps;
 mod rcu;
 mod sections;
 mod shared_locks;

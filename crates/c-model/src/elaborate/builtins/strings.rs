@@ -3,18 +3,21 @@
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::{BinaryOp as Operator, Integer, Rank};
 use fencewright_c::typed::tree::{Expr, ExprKind, Type, TypeKind, Unit};
-use fencewright_code::core::{Base, Projection, StmtKind, Value};
+use fencewright_code::core::{Known, StmtKind, Value, known};
 use fencewright_code::numbers::{self, Operand};
-use fencewright_program::{BinaryOp, Span};
+use fencewright_program::Span;
 
 use super::super::expressions::pointee;
 use super::super::objects::Target;
 use super::super::sizes::Sizing;
 use super::super::{Elaborator, Result};
-use super::{BuiltinCall, int, unconverted};
+use super::{BuiltinCall, int, overlaps, unconverted};
 
 /// The arithmetic of `size_t`.
 const SIZE: Arithmetic = Arithmetic::Integer(Integer { rank: Rank::Long, signed: false });
+
+/// The greatest error number of Linux.
+const GREATEST_ERROR: i128 = 133;
 
 /// Strips from a pointer its conversion to a pointer to a one-byte integer type, such as `char *`.
 fn to_object(pointer: &Expr) -> &Expr {
@@ -68,134 +71,191 @@ pub(super) fn text(unit: &Unit, argument: &Expr) -> Option<String> {
     }
 }
 
-/// The start of an array.
-#[derive(PartialEq)]
-enum Start {
-    /// The target of a pointer.
-    Pointer(Value),
-    /// The place at the end of a path.
-    Place(Base, Vec<Projection>),
-}
-
-/// The condition that two ranges of `count` elements overlap, of which pointers to the first elements are given; `None` if they do not overlap, or if
-/// they are reached in different ways, so that only a comparison of addresses would tell. Such comparisons can distinguish executions in which memory
-/// is reused, so the model does not add any.
-fn overlap(one: &Value, other: &Value, count: u64) -> Option<Value> {
-    let ((start, from), (other, to)) = (start_and_index(one), start_and_index(other));
-    let count = i64::try_from(count).ok().filter(|count| *count > 0 && start == other)?;
-    if let (Value::Number(from), Value::Number(to)) = (&from, &to) {
-        return (from.abs_diff(*to) < count as u64).then_some(Value::Number(1));
-    }
-    let distance = Value::binary(BinaryOp::Sub, from, to);
-    let below = Value::binary(BinaryOp::Lt, distance.clone(), Value::Number(count));
-    let above = Value::binary(BinaryOp::Gt, distance, Value::Number(-count));
-    Some(Value::binary(BinaryOp::And, below, above))
-}
-
-/// A pointer as the start of an array and an index.
-fn start_and_index(pointer: &Value) -> (Start, Value) {
-    let sum = |a: Value, b: &Value| match (&a, b) {
-        (Value::Number(0), b) => b.clone(),
-        (_, Value::Number(0)) => a,
-        (Value::Number(a), Value::Number(b)) => Value::Number(a.saturating_add(*b)),
-        _ => Value::binary(BinaryOp::Add, a, b.clone()),
-    };
-    match pointer {
-        Value::Move(from, by, _) => {
-            let (start, index) = start_and_index(from);
-            (start, sum(index, by))
-        }
-        Value::Address(place) => {
-            let (path, index) = match place.path.split_last() {
-                Some((Projection::Element(index, _), path)) => (path, index),
-                _ => (&place.path[..], &Value::Number(0)),
-            };
-            match &place.base {
-                // `p` and `&p[0]` are one pointer.
-                Base::Pointed(pointer, _) if path.is_empty() => {
-                    let (start, before) = start_and_index(pointer);
-                    (start, sum(before, index))
-                }
-                base => (Start::Place(base.clone(), path.to_vec()), index.clone()),
-            }
-        }
-        _ => (Start::Pointer(pointer.clone()), Value::Number(0)),
-    }
+/// The operands of a call.
+#[derive(Clone)]
+struct Region<'e> {
+    /// The first argument, without conversion to a pointer to bytes, and its value.
+    to: &'e Expr,
+    pointer: Operand,
+    /// The source; `None` if bytes are set.
+    from: Option<&'e Expr>,
+    /// The value of the source, or of the byte.
+    second: Operand,
+    /// The pointers as they are computed, not kept in registers; `None` if bytes are set.
+    computed: Option<(Value, Value)>,
 }
 
 impl Elaborator<'_> {
     pub(super) fn strings(&mut self, operation: Operation, call: BuiltinCall) -> Result<Operand> {
-        let span = call.span;
-        let to = to_object(self.argument(call, 0)?);
-        let pointer = self.value(to)?;
-        let is_checked = call.name.ends_with("_s");
-        let room = if is_checked { Some(self.argument_value(call, 1)?) } else { None };
-        let second = if is_checked { 2 } else { 1 };
-        let bytes = self.argument_value(call, second + 1)?;
-        if let Some(room) = room {
-            let fits = numbers::binary(self, Operator::LessOrEqual, SIZE, bytes.clone(), room);
-            self.require(fits, &format!("`{}` writes more bytes than the destination has", call.name), span);
+        if call.name.ends_with("_s") {
+            return self.checked_strings(operation, call);
         }
+        let span = call.span;
+        let region = self.region_of(operation, call, 1)?;
+        let bytes = self.argument_value(call, 2)?;
         let result = (operation == Operation::Compare).then(|| self.temporary("sign", &int()));
         let work = |this: &mut Self, bytes: u64| {
-            let sign = this.region_operation(operation, call, (to, &pointer), second, bytes)?;
+            if call.name.contains("memcpy") {
+                this.require_apart(&region, bytes, span);
+            }
+            let sign = this.region_operation(operation, &region, bytes, span)?;
             match (result, sign) {
                 (Some(result), Some(sign)) => this.write_register(result, sign, span),
                 _ => Ok(()),
             }
         };
-        match bytes.known().and_then(|bytes| u64::try_from(bytes).ok()) {
-            Some(bytes) => work(self, bytes)?,
-            None => {
-                let what = if operation == Operation::Set { "a fill" } else { "a copy or comparison" };
-                let verb = if operation == Operation::Set { "fill" } else { "copy or compare" };
-                let sizing = Sizing { what, verb, unit: 1, suggested: false, span };
-                let unit = self.size(&pointee(&to.ty)).max(1);
-                let whole = |this: &mut Self, bytes: u64| match bytes.is_multiple_of(unit) {
-                    true => work(this, bytes),
-                    false => {
-                        let text = format!("{what} of {bytes} bytes, which are no whole number of objects");
-                        this.emit(StmtKind::Beyond(Value::Number(1), text), span);
-                        this.writer.reachable = false;
-                        Ok(())
-                    }
-                };
-                // No bytes are the one size that an allocation does not have.
-                let nothing = numbers::binary(self, Operator::Equal, SIZE, bytes.clone(), Operand::number(0));
-                let some = |this: &mut Self| this.sized(bytes, sizing, &whole);
-                self.branch(nothing, span, |this| work(this, 0), some)?;
-            }
-        }
+        self.of_size(operation, region.to, bytes, span, &work)?;
         Ok(match result {
             Some(result) => self.register_value(result),
-            None if is_checked => Operand::number(0),
-            None => pointer,
+            None => region.pointer,
         })
     }
 
-    /// Sets, copies or compares a constant number of bytes. `second` is the index of the argument with the value or the source. Returns the result of
-    /// a comparison.
-    fn region_operation(
+    /// `memcpy_s`, `memmove_s` and `memset_s` (C11, annex K): if a constraint does not hold, the destination is cleared, or filled, and the result is some
+    /// error number. What the handler of such errors does besides, such as ending the process, is left out.
+    fn checked_strings(&mut self, operation: Operation, call: BuiltinCall) -> Result<Operand> {
+        let span = call.span;
+        let region = self.region_of(operation, call, 2)?;
+        let room = self.argument_value(call, 1)?;
+        let bytes = self.argument_value(call, 3)?;
+        let and = |this: &mut Self, a, b| numbers::binary(this, Operator::And, Arithmetic::INT, a, b);
+        let fits = numbers::binary(self, Operator::LessOrEqual, SIZE, bytes.clone(), room.clone());
+        let mut holds = and(self, fits, numbers::truth(region.pointer.clone()));
+        if operation == Operation::Copy {
+            holds = and(self, holds, numbers::truth(region.second.clone()));
+        }
+        let holds = self.kept_value(holds, &int(), span)?;
+        let error = self.temporary("error", &int());
+        let fails = |this: &mut Self| {
+            let number = this.any("error", &int(), (1, GREATEST_ERROR), span);
+            this.write_register(error, number, span)?;
+            let byte = if operation == Operation::Set { region.second.clone() } else { Operand::number(0) };
+            let filled = Region { second: byte, from: None, ..region.clone() };
+            let fill = |this: &mut Self, bytes: u64| {
+                this.region_operation(Operation::Set, &filled, bytes, span).map(|_| ())
+            };
+            let all = |this: &mut Self| this.of_size(Operation::Set, region.to, room.clone(), span, &fill);
+            this.branch(numbers::truth(region.pointer.clone()), span, all, |_| Ok(()))
+        };
+        let work = |this: &mut Self, bytes: u64| {
+            let overlaps = match call.name.contains("memcpy") {
+                true => this.overlap(&region, bytes, span)?,
+                false => Operand::number(0),
+            };
+            let does = |this: &mut Self| {
+                this.write_register(error, Operand::number(0), span)?;
+                this.region_operation(operation, &region, bytes, span).map(|_| ())
+            };
+            this.branch(overlaps, span, fails, does)
+        };
+        let does = |this: &mut Self| this.of_size(operation, region.to, bytes, span, &work);
+        self.branch(holds, span, does, fails)?;
+        Ok(self.register_value(error))
+    }
+
+    /// Evaluates the first argument, and the value or the source.
+    fn region_of<'e>(
         &mut self,
         operation: Operation,
-        call: BuiltinCall,
-        (to, pointer): (&Expr, &Operand),
+        call: BuiltinCall<'e>,
         second: usize,
-        bytes: u64,
-    ) -> Result<Option<Operand>> {
-        let span = call.span;
-        let targets = self.region(pointer, to, bytes, span)?;
+    ) -> Result<Region<'e>> {
+        let to = to_object(self.argument(call, 0)?);
+        let pointer = self.value(to)?;
+        let computed = pointer.value.clone();
+        let pointer = self.kept_value(pointer, &to.ty, call.span)?;
         if operation == Operation::Set {
-            let byte = self.argument_value(call, second)?;
-            for target in targets {
-                let value = self.filled(&target.ty, &byte, span)?;
-                self.write(&target, value, span)?;
-            }
-            return Ok(None);
+            let second = self.argument_value(call, second)?;
+            return Ok(Region { to, pointer, from: None, second, computed: None });
         }
         let from = to_object(self.argument(call, second)?);
         let source = self.value(from)?;
-        let sources = self.region(&source, from, bytes, span)?;
+        let computed = Some((computed, source.value.clone()));
+        let source = self.kept_value(source, &from.ty, call.span)?;
+        Ok(Region { to, pointer, from: Some(from), second: source, computed })
+    }
+
+    /// Works on a number of bytes, which may depend on the execution. `work` has a case for each number.
+    fn of_size(
+        &mut self,
+        operation: Operation,
+        to: &Expr,
+        bytes: Operand,
+        span: Span,
+        work: &dyn Fn(&mut Self, u64) -> Result<()>,
+    ) -> Result<()> {
+        if let Some(bytes) = bytes.known().and_then(|bytes| u64::try_from(bytes).ok()) {
+            return work(self, bytes);
+        }
+        let what = if operation == Operation::Set { "a fill" } else { "a copy or comparison" };
+        let verb = if operation == Operation::Set { "fill" } else { "copy or compare" };
+        let sizing = Sizing { what, verb, unit: 1, suggested: false, span };
+        let unit = self.size(&pointee(&to.ty)).max(1);
+        let whole = |this: &mut Self, bytes: u64| match bytes.is_multiple_of(unit) {
+            true => work(this, bytes),
+            false => {
+                let text = format!("{what} of {bytes} bytes, which are no whole number of objects");
+                this.emit(StmtKind::Beyond(Value::Number(1), text), span);
+                this.writer.reachable = false;
+                Ok(())
+            }
+        };
+        // No bytes are the one size that an allocation does not have.
+        let nothing = numbers::binary(self, Operator::Equal, SIZE, bytes.clone(), Operand::number(0));
+        let some = |this: &mut Self| this.sized(bytes, sizing, &whole);
+        self.branch(nothing, span, |this| work(this, 0), some)
+    }
+
+    /// Asserts that the source and the destination of `memcpy` do not overlap, where that is known without comparing addresses.
+    fn require_apart(&mut self, region: &Region<'_>, bytes: u64, span: Span) {
+        let count = bytes / self.size(&pointee(&region.to.ty)).max(1);
+        let overlap = region.computed.as_ref().and_then(|(to, from)| overlaps::overlap(to, from, count));
+        if let Some(overlap) = overlap {
+            let apart = numbers::not(Operand::new(overlap, (0, 1)));
+            self.require(apart, "memcpy copies between ranges that overlap", span);
+        }
+    }
+
+    /// Whether the source and the destination of a copy overlap: whether an object of one of them is the first of the other.
+    fn overlap(&mut self, region: &Region<'_>, bytes: u64, span: Span) -> Result<Operand> {
+        let Region { to, pointer, second, .. } = region;
+        let object = |operand: &Operand| match known(&operand.value) {
+            Some(Known::Address(object, _)) => Some(object),
+            _ => None,
+        };
+        if bytes == 0 || matches!((object(pointer), object(second)), (Some(a), Some(b)) if a != b) {
+            return Ok(Operand::number(0));
+        }
+        let ty = pointee(&to.ty);
+        let mut overlaps = Operand::number(0);
+        for number in 0..bytes / self.size(&ty).max(1) {
+            for (a, b) in [(pointer, second), (second, pointer)] {
+                let a = self.moved(a.clone(), Operand::number(number.into()), &ty, span)?;
+                let same = self.same(&to.ty, a, b.clone(), span)?;
+                overlaps = numbers::binary(self, Operator::Or, Arithmetic::INT, overlaps, same);
+            }
+        }
+        self.kept_value(overlaps, &int(), span)
+    }
+
+    /// Sets, copies or compares a constant number of bytes. Returns the result of a comparison.
+    fn region_operation(
+        &mut self,
+        operation: Operation,
+        region: &Region<'_>,
+        bytes: u64,
+        span: Span,
+    ) -> Result<Option<Operand>> {
+        let Region { to, pointer, from, second, .. } = region;
+        let targets = self.region(pointer, to, bytes, span)?;
+        let Some(from) = from else {
+            for target in targets {
+                let value = self.filled(&target.ty, second, span)?;
+                self.write(&target, value, span)?;
+            }
+            return Ok(None);
+        };
+        let sources = self.region(second, from, bytes, span)?;
         let alike = targets.len() == sources.len()
             && targets.iter().zip(&sources).all(|(a, b)| self.size(&a.ty) == self.size(&b.ty));
         if !alike {
@@ -210,13 +270,6 @@ impl Elaborator<'_> {
                 "the bytes between the members of these structures are not modelled",
                 help,
             );
-        }
-        if operation == Operation::Copy && call.name.contains("memcpy") {
-            let count = bytes / self.size(&pointee(&to.ty)).max(1);
-            if let Some(overlap) = overlap(&pointer.value, &source.value, count) {
-                let apart = numbers::not(Operand::new(overlap, (0, 1)));
-                self.require(apart, &format!("`{}` copies between ranges that overlap", call.name), span);
-            }
         }
         let mut values = Vec::new();
         for source in &sources {

@@ -102,8 +102,6 @@ const COUNT: u32 = 0;
 const ARRIVED: u32 = 1;
 /// The index of the member that counts the threads that still have to leave.
 const LEAVING: u32 = 2;
-/// The index of the member that says whether some leaving thread still has to return `PTHREAD_BARRIER_SERIAL_THREAD`.
-const SERIAL: u32 = 3;
 
 impl Elaborator<'_> {
     pub(super) fn waiting(&mut self, operation: Operation, call: BuiltinCall) -> Result<Operand> {

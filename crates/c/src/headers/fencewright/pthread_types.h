@@ -9,7 +9,7 @@ typedef struct { unsigned long __waiting; int __state; } pthread_cond_t;
 typedef struct { int __unused; } pthread_condattr_t;
 typedef struct { int __state; } pthread_rwlock_t;
 typedef struct { int __unused; } pthread_rwlockattr_t;
-typedef struct { int __count, __arrived, __leaving, __serial; } pthread_barrier_t;
+typedef struct { int __count, __arrived, __leaving; } pthread_barrier_t;
 typedef struct { int __unused; } pthread_barrierattr_t;
 typedef struct { int __done; } pthread_once_t;
 typedef unsigned int pthread_key_t;

@@ -1,6 +1,6 @@
 //! Verdicts on small C programs, found by exploring the reference semantics.
 
-use fencewright_executions::oracle;
+use fencewright_executions::oracle::{self, Incomplete};
 use fencewright_lang::options::Options;
 use fencewright_lang::{Loader, Stop, fw};
 use fencewright_program::{MemoryModel, Property};
@@ -10,6 +10,11 @@ const MODELS: [MemoryModel; 3] = [MemoryModel::Sc, MemoryModel::Tso, MemoryModel
 
 /// The verdicts on a property under SC, TSO and PSO: `s` for safe, `u` for unsafe.
 pub fn verdicts(text: &str, options: &Options, property: &str) -> String {
+    verdicts_of_small(text, options, property).unwrap_or_else(|| panic!("too many states\n{text}"))
+}
+
+/// The same; `None` if the program has too many states.
+pub fn verdicts_of_small(text: &str, options: &Options, property: &str) -> Option<String> {
     let text = format!("{HEADERS}{text}");
     let open = |name: &str| Err(format!("there is no `{name}`"));
     let loader = Loader { front_end: None, options, stop: &Stop::never(), open: &open };
@@ -27,14 +32,17 @@ pub fn verdicts(text: &str, options: &Options, property: &str) -> String {
     };
     let property = property.unwrap_or_else(|| panic!("no such property\n{}", fw::print(&loaded.file)));
     let verdict = |model: &MemoryModel| {
-        let reachable = oracle::explore(program, *model, 200_000, &mut || false);
+        let reachable = match oracle::explore(program, *model, 200_000, &mut || false) {
+            Err(Incomplete::TooManyStates) => return None,
+            reachable => reachable,
+        };
         let reachable =
             reachable.unwrap_or_else(|why| panic!("{why:?}\n{text}\n{}", fw::print(&loaded.file)));
-        match reachable.satisfies(program, *model, property) {
+        Some(match reachable.satisfies(program, *model, property) {
             Some(true) => 's',
             Some(false) => 'u',
             None => '?',
-        }
+        })
     };
     MODELS.iter().map(verdict).collect()
 }

@@ -9,17 +9,17 @@ use fencewright_program::{BinaryOp, Span};
 use super::super::super::objects::{Spot, Target};
 use super::super::super::{Elaborator, Result};
 use super::super::{BuiltinCall, int, unconverted};
-use super::{ARRIVED, COUNT, INVALID, LEAVING, SERIAL};
+use super::{ARRIVED, COUNT, INVALID, LEAVING};
 
 impl Elaborator<'_> {
     /// The places of the members of a barrier, in the order of their indices.
-    pub(super) fn barrier(&mut self, call: BuiltinCall) -> Result<[Target; 4]> {
+    pub(super) fn barrier(&mut self, call: BuiltinCall) -> Result<[Target; 3]> {
         let pointer = self.argument(call, 0)?;
         let barrier = self.pointed_by(unconverted(pointer))?;
         let mut member = |number| -> Result<Target> {
             Ok(self.member(&barrier, number, call.span)?.accessed(Access::Own))
         };
-        Ok([member(COUNT)?, member(ARRIVED)?, member(LEAVING)?, member(SERIAL)?])
+        Ok([member(COUNT)?, member(ARRIVED)?, member(LEAVING)?])
     }
 
     /// Initialises a barrier. Returns the result of the call.
@@ -40,7 +40,7 @@ impl Elaborator<'_> {
             self.require(numbers::not(count), text, span);
         }
         self.write(&barrier[COUNT as usize], count.clone(), span)?;
-        for member in [ARRIVED, LEAVING, SERIAL] {
+        for member in [ARRIVED, LEAVING] {
             self.write(&barrier[member as usize], Operand::number(0), span)?;
         }
         let some = numbers::binary(self, Operator::Greater, Arithmetic::INT, count, Operand::number(0));
@@ -51,7 +51,7 @@ impl Elaborator<'_> {
     /// return, so it waits until all threads have left.
     pub(super) fn destroy_barrier(&mut self, call: BuiltinCall) -> Result<()> {
         let span = call.span;
-        let [count, arrived, leaving, _] = self.barrier(call)?;
+        let [count, arrived, leaving] = self.barrier(call)?;
         self.destroying(span, |this| {
             let wanted = this.read(&count, span)?;
             this.require_initialised(wanted, span);
@@ -83,11 +83,12 @@ impl Elaborator<'_> {
         self.require(some, "a barrier is used that is not initialised, or was destroyed", span);
     }
 
-    /// Waits until the required number of threads has arrived. One of them, chosen nondeterministically, returns `PTHREAD_BARRIER_SERIAL_THREAD`, the
-    /// others 0.
+    /// Waits until the required number of threads has arrived. The first one that leaves returns `PTHREAD_BARRIER_SERIAL_THREAD`, the others 0. Every
+    /// thread may be the first, and these executions stand for those in which others leave earlier: nothing that other threads see depends on the
+    /// order of leaving, because the next round begins when all have left.
     pub(super) fn barrier_wait(&mut self, call: BuiltinCall) -> Result<Operand> {
         let (span, ty) = (call.span, int());
-        let [count, arrived, leaving, serial] = self.barrier(call)?;
+        let [count, arrived, leaving] = self.barrier(call)?;
         let add = |a, b| numbers::wrapping(Operator::Add, Arithmetic::INT, a, Operand::number(b));
         self.atomically(span, |this| {
             let left = this.read(&leaving, span)?;
@@ -98,29 +99,21 @@ impl Elaborator<'_> {
             let last =
                 numbers::binary(this, Operator::GreaterOrEqual, Arithmetic::INT, now.clone(), all.clone());
             this.write(&arrived, numbers::choose(last.clone(), Operand::number(0), now), span)?;
-            this.write(&leaving, numbers::choose(last.clone(), all, Operand::number(0)), span)?;
-            match call.used {
-                true => this.write(&serial, last, span),
-                false => Ok(()),
-            }
+            this.write(&leaving, numbers::choose(last, all, Operand::number(0)), span)
         })?;
         if !call.used {
             self.atomically(span, |this| this.leave_barrier(&leaving, span).map(|_| ()))?;
             return Ok(Operand::number(0));
         }
-        let wanted = self.any("serial", &ty, (0, 1), span);
         let result = self.temporary("serial", &ty);
         self.atomically(span, |this| {
+            let all = this.read(&count, span)?;
             let left = this.leave_barrier(&leaving, span)?;
-            let free = this.read(&serial, span)?;
-            let last = numbers::binary(this, Operator::Equal, Arithmetic::INT, left, Operand::number(1));
-            let takes = numbers::binary(this, Operator::Or, Arithmetic::INT, wanted, last);
-            let takes = numbers::binary(this, Operator::And, Arithmetic::INT, free.clone(), takes);
-            this.write_register(result, takes.clone(), span)?;
-            this.write(&serial, numbers::choose(takes, Operand::number(0), free), span)
+            let first = numbers::binary(this, Operator::Equal, Arithmetic::INT, left, all);
+            this.write_register(result, first, span)
         })?;
-        let takes = self.register_value(result);
-        Ok(numbers::choose(takes, Operand::number(-1), Operand::number(0)))
+        let first = self.register_value(result);
+        Ok(numbers::choose(first, Operand::number(-1), Operand::number(0)))
     }
 
     /// Decrements the number of threads that still have to leave a barrier. Returns the number before.
