@@ -21,7 +21,7 @@ struct Row {
     model: &'static str,
     expected: String,
     verdict: &'static str,
-    /// Whether every `safe` and every `unsafe` comes with checked evidence.
+    /// Whether every proof behind a `safe` was checked; always true for `unsafe`.
     checked: bool,
     engines: String,
     wall: Duration,

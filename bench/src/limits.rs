@@ -31,7 +31,7 @@ const SETTINGS: [(u64, u64); 2] = [(100, 256), (1000, 64)];
 /// A run that exceeds its time limit by this much is killed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Number of repetitions of a run that exceeds the tolerance.
+/// Number of repetitions of a run that exceeds its time limit by more than the tolerance.
 const REPETITIONS: usize = 2;
 
 /// Number of the worst runs that are printed.

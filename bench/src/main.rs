@@ -1,8 +1,8 @@
 //! Benchmarks of the engines: `cargo run --profile dist -p fencewright-bench [SECTION...]`.
 //!
-//! The subcommands `limits`, `algorithms` and `real` run the `fencewright` command from the folder of this command. `limits` runs it on hard programs and
-//! fails if a limit is exceeded; `algorithms` runs it on the algorithms of the corpora and fails if a verdict is wrong; `real` runs it on public C
-//! programs and keeps the score. `tasks` writes the examples and the corpora as tasks for BenchExec.
+//! The subcommands `limits`, `algorithms` and `real` run the `fencewright` command from the folder of this command. `limits` runs it on hard programs
+//! and fails if a limit is exceeded; `algorithms` runs it on the algorithms of the corpora and fails if a verdict is wrong; `real` runs it on public
+//! C programs and keeps the score. `tasks` writes the examples and the corpora as tasks for BenchExec.
 //!
 //! Times depend on the machine and on other processes, so compare ratios within one run. Every section prints a description of its measurements.
 

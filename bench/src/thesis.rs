@@ -52,7 +52,8 @@ fn words(results: &[Checked]) -> String {
     results.iter().map(|r| word(r.verdict())).collect::<Vec<_>>().join(", ")
 }
 
-/// A lock-free stack of the size that the thesis gives for Fig. 5.1: four threads with about 11 control states each. Two threads push, and two pop.
+/// A lock-free stack for Fig. 5.1, for which the thesis states only the size: four threads with about 11 control states each. Here two threads push,
+/// and two pop.
 const STACK: &str = "
     shared top, next[1..=2];
     thread push[me in 1..=2] {

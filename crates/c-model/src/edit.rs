@@ -66,7 +66,7 @@ pub fn changes(text: &str, edits: &[&Edit]) -> Result<Vec<Change>, String> {
     Ok(changes)
 }
 
-/// Adds braces around the body of a statement, with fences as the first or last statement inside.
+/// Adds braces around the body of a statement, with fences before the body, behind its label, or after it.
 fn with_braces(text: &str, body: Range<usize>, fences: &[(&Place, &str)], changes: &mut Vec<Change>) {
     let mut insert = |at: usize, text: String| changes.push(Change { at, length: 0, text });
     let (indent, starts_line) = indentation(text, body.start);

@@ -1,11 +1,11 @@
 //! The files of a C program: files of the user, model headers, and headers of the system.
 //!
 //! `#include "x.h"` is searched for in the folder of the including file, then in the folders given by `-iquote` and `-I`, then among the model
-//! headers. `#include <x.h>` is searched for among the model headers first, then in the folders given by `-I`. Both forms search the folders of the
-//! system last: those given by `-isystem`, then those of the installed C library and compiler.
+//! headers (those of other verifiers come before these folders). `#include <x.h>` is searched for among the model headers first, then in the folders
+//! given by `-I`. Both forms search the folders of the system last: those given by `-isystem`, then those of the installed C library and compiler.
 //!
-//! If a model header has a name, the system's header of this name is never used, because the translation knows only the functions of model headers.
-//! This also holds for an `#include` in another header of the system.
+//! If a model header has a name, the system's header of this name is not used, because the translation knows only the functions of model headers.
+//! This also holds for `#include <x.h>` in a header of the system; only `#include "x.h"` there finds the header beside it.
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
@@ -32,7 +32,7 @@ pub struct InputFiles<'i, 'a> {
     folders: Vec<Folder>,
     /// For each included file, the index in `folders` of the folder that contains it; `#include_next` starts the search after that folder.
     found: HashMap<FileId, usize>,
-    /// The files with definitions that the user has added.
+    /// The files given by `--stub`, which define functions that the program lacks.
     stubs: Vec<FileId>,
 }
 

@@ -158,7 +158,7 @@ fn place(spot: &Spot<'_>) -> String {
 }
 
 /// Adds the properties that every C program has and that the translation does not state: `assertions` and `memory`, even if the translation has
-/// already shown that they hold; and `termination`, if every iteration of a waiting loop is a step and waits for condition variables are exact.
+/// already shown that they hold; and `termination`, if a waiting loop is one step and waits for condition variables are exact.
 fn properties(
     program: &mut Program,
     words: &Words,

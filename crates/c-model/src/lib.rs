@@ -112,7 +112,7 @@ fn translated(
     // If the program becomes too large when recursive calls are inlined, a smaller recursion depth may still find violations.
     while result.is_err() && cut && at < last && !stop.now() {
         at += 1;
-        // The error of a smaller program is more telling than that a larger one is too large.
+        // An error in the smaller program tells the user more than the message that the larger one is too large.
         (result, cut) = translated(depths[at]);
     }
     let Translated { file, plain, facts, calls, warnings } = result?;

@@ -1,8 +1,9 @@
 //! The operations of a C program that have memory orders, with the weaker orders that their text could have.
 //!
-//! Operations are found in the tokens after preprocessing, because these know where each of them is written: the text of an operation in a macro is in
-//! the definition of the macro, and weakening it weakens all uses. A weaker form is only a proposal: the caller loads and verifies the changed text. A
-//! read-modify-write has no weaker form, because the model takes all of them for atomic steps that drain the buffer, as they are on x86.
+//! Operations are found in the tokens after preprocessing, because each token knows where it is written: the text of an operation in a macro is in
+//! the definition of the macro, and weakening it weakens all uses. Assignments to atomic variables, and assembly that is only a fence, are found in
+//! the typed tree. A weaker form is only a proposal: the caller loads and verifies the changed text. A read-modify-write has no weaker form, because
+//! the model takes all of them for atomic steps that drain the buffer, as they are on x86.
 
 use std::collections::BTreeMap;
 
@@ -19,10 +20,10 @@ use rustc_hash::FxHashSet;
 use crate::elaborate::{Form, Part, form, walk_block};
 use crate::preprocessed;
 
-/// The orders of C11 and of gcc have the same endings.
+/// The prefixes of memory orders in C11 and in gcc. The rests of the names differ only in case.
 const PREFIXES: [&str; 2] = ["memory_order_", "__ATOMIC_"];
 
-/// All operations with memory orders in files that the user wrote; `None` if the program cannot be read again.
+/// All operations with memory orders in files that the user wrote; `None` if the program cannot be read again as before, or if it is time to stop.
 pub fn orders(loaded: &Loaded, stop: &Stop<'_>) -> Option<Vec<Ordered>> {
     let open = |name: &str| match loaded.sources.named(name) {
         Some(file) => Ok(loaded.sources.file(file).text.clone().into_bytes()),
@@ -108,7 +109,7 @@ impl<'a> Found<'a> {
         }
         let spelling = self.spelling(name);
         let Some(form) = form(spelling) else { return };
-        // If another macro made the name or the parenthesis, their positions are not those of one text.
+        // If the name and the closing parenthesis come from different macro expansions or files, no single text can be changed.
         let call = self.tokens_of(at).filter(|call| {
             call.close.expansion == call.name.expansion && call.close.span.file == call.name.span.file
         });

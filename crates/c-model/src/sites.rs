@@ -30,7 +30,7 @@ fn functions(unit: &Unit) -> impl Iterator<Item = &Function> {
     })
 }
 
-/// The functions with a body, except those that a macro produces.
+/// The functions with a body, except those whose name and body are in different files.
 fn routines(unit: &Unit, names: &Names) -> Vec<Routine> {
     let name = |function: &Function| names.spelling(function.name.symbol).to_string();
     let main = functions(unit).find(|function| name(function) == "main").map(|main| main.name.span.file);
@@ -86,8 +86,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds the sites inside a statement. Two parts are not sites: the first statement of a `for`, which is inside the parentheses, and the body of a
-    /// `switch`, because code before the first case is unreachable.
+    /// Adds the sites inside a statement that is not itself labelled. Not sites: the first statement of a `for`, which is inside the parentheses; the
+    /// body of a `switch`, because code before the first case is unreachable; and, if that body has no braces, the statement after its label.
     fn inside(&mut self, statement: &Statement) {
         parts::of_statement(statement, &mut |part| match part {
             Part::Full(e) | Part::Condition(e) | Part::Operand(e) => self.expression(e),
@@ -123,7 +123,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether control never reaches the point after a statement.
+/// Whether a statement is a jump, so that control never reaches the point after it.
 fn leaves(statement: &Statement) -> bool {
     matches!(
         statement.kind,

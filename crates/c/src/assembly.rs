@@ -7,7 +7,7 @@
 //! letters    = { "m" | "o" | "V"                       memory
 //!              | "r" | "q" | "Q" | "R" | "l" | "g"     any general register
 //!              | "a" | "b" | "c" | "d" | "S" | "D"     this register
-//!              | "i" | "n" | "e" | "Z" | "I" | "J" | "K" | "M" | "N" | "O" }      a constant, of a range
+//!              | "i" | "n" | "e" | "Z" | "I" | "J" | "K" | "M" | "N" | "O" }      a constant in the range of the letter
 //! ```
 //!
 //! An operand that may be in memory or in a register is always placed in a register: its value is read before the first instruction, and written back
@@ -200,7 +200,7 @@ impl Constraint {
     }
 }
 
-/// The storage class that the letters of a constraint select, after the modifiers `=`, `+`, `&` and `%` have been removed.
+/// The storage that the letters of a constraint select, after the modifiers `=`, `+`, `&` and `%` have been removed.
 fn storage(letters: &str, output: bool) -> ConstraintKind {
     use ConstraintKind::*;
     if let Some(code) = letters.strip_prefix("@cc") {
@@ -260,7 +260,8 @@ fn storage(letters: &str, output: bool) -> ConstraintKind {
     match (general || fixed.is_some(), memory, range) {
         (true, _, range) => Register(fixed.filter(|_| !general), range),
         (false, true, None) => Memory,
-        // A compiler may place a constant in memory, but no other thread accesses that memory, so a register is equivalent.
+        // An input that is in memory or a constant. A constant is an immediate, or in memory that no other thread accesses, so a register is
+        // equivalent. Any other value is read into a register before the statement.
         (false, true, Some(_)) => Register(None, range),
         (false, false, Some(range)) => Immediate(range),
         (false, false, None) => Unknown("it names no storage".into()),

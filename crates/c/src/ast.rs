@@ -14,7 +14,7 @@ pub use self::types::{
 use crate::literal::Literal;
 use crate::token::{ExpansionId, Symbol};
 
-/// A translation unit: the main file after preprocessing.
+/// The declarations and definitions of all source files of a program, one file after the other.
 #[derive(Debug, Default)]
 pub struct Unit {
     /// The declarations and function definitions at file scope, in order.
@@ -23,7 +23,7 @@ pub struct Unit {
     pub ends: Vec<usize>,
     /// All structures and unions, including those that are only mentioned and never defined. A [`RecordId`] is an index into this list.
     pub records: Vec<Record>,
-    /// Structures and unions with later definitions of them, by other source files.
+    /// Pairs of a structure or union and a later definition of it in another source file.
     pub again: Vec<(RecordId, RecordId)>,
     /// The number of enumerations; an [`EnumerationId`] is less than this number.
     pub enumerations: u32,
@@ -69,7 +69,7 @@ pub struct Name {
 /// A declaration of one or several names.
 #[derive(Debug)]
 pub struct Declaration {
-    /// The storage class, without `typedef`.
+    /// The storage class; `typedef` is none here, because declarations of types are kept elsewhere.
     pub storage: Storage,
     /// The names that the declaration declares, other than type names.
     pub declarators: Vec<Declarator>,
@@ -237,7 +237,7 @@ pub struct Assembly {
     pub outputs: Vec<(String, Expr)>,
     /// Inputs: the constraint and the operand.
     pub inputs: Vec<(String, Expr)>,
-    /// The clobbered registers.
+    /// The clobbers: names of registers, `memory` and `cc`.
     pub clobbers: Vec<String>,
 }
 

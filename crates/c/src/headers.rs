@@ -86,7 +86,7 @@ pub const HEADERS: [(&str, &str); 69] = [
 /// Headers of other verifiers. An `#include` of these names finds the model header before it finds the original in a folder given by `-I`.
 pub const OF_TOOLS: [&str; 3] = ["dat3m.h", "genmc.h", "lkmm.h"];
 
-/// The predefined macros, as in gcc on x86-64 under Linux.
+/// The predefined macros: those of gcc on x86-64 under Linux that headers and programs use, and `__FENCEWRIGHT__`.
 pub const PREDEFINED: [(&str, &str); 107] = [
     ("__STDC__", "1"),
     ("__STDC_VERSION__", "201112L"),

@@ -88,7 +88,7 @@ pub struct Token {
     pub expansion: ExpansionId,
     /// Whether white space precedes the token.
     pub spaced: bool,
-    /// The token's hide set: the macros that may no longer be expanded here, by their number in `HiddenSets`.
+    /// The number in `HiddenSets` of the token's hide set: the set of macros that may no longer be expanded here.
     pub(crate) hidden: u32,
 }
 

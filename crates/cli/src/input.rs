@@ -103,8 +103,8 @@ pub fn stops_when_asked(path: &Path, gathered: &Gathered) -> Option<stop::Search
     (is_file && gathered.is_wanted()).then(stop::Search::begin)
 }
 
-/// Calls a function for each file, with new limits that start before the file is loaded. If the output is closed, the remaining files are skipped;
-/// after Ctrl-C they are only reported as stopped.
+/// Calls a function for each file, with new limits that start before the file is loaded. The remaining files are skipped if the output is closed, and
+/// after Ctrl-C; then each of them counts as unknown, and is reported as stopped if the output is JSON.
 pub fn each_file(
     files: &[PathBuf],
     settings: &Settings,

@@ -1,6 +1,6 @@
 //! The exit status of a command.
 
-/// The exit status.
+/// The exit status; the meanings are those for `check`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Every property holds.

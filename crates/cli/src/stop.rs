@@ -1,8 +1,8 @@
 //! Handles signals: Ctrl-C, `kill`, and a terminal that is closed.
 //!
-//! There is one handler, which `main` installs before anything else. While a search runs, the first signal stops the search, so that its results so
-//! far are printed; the second signal ends the process. If no search runs, the first signal ends the process. In both cases the process ends as if it
-//! had no handler, so that shells see the signal; but never while a file is being written.
+//! There is one handler, which `main` installs before it runs a command. While a search runs, the first signal stops the search, so that its results
+//! so far are printed; the second signal ends the process. If no search runs, the first signal ends the process. In both cases the process ends as if
+//! it had no handler, so that shells see the signal; but never while a file is being written.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,5 @@
-//! Limits are promises: `--timeout` and `--memory` hold for programs each of which is hard in a different way. All such programs are measured by
-//! `cargo run
-//! --profile dist -p fencewright-bench limits`; the programs here once far exceeded their limits.
+//! Limits are promises: `--timeout` and `--memory` hold for programs each of which is hard in a different way. The programs here once far exceeded
+//! their limits; `cargo run --profile dist -p fencewright-bench limits` measures all programs of `fencewright_testing::hard`.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Clean-up of symbolic code: removes jumps to the next statement, dead stores to registers and copies of copies, and turns each loop that only waits
-//! into one statement.
+//! Clean-up of symbolic code: removes statements without effect, jumps to the next statement, dead stores to registers, and temporaries that only the
+//! next statement reads; narrows nondeterministic choices; and turns each loop that only waits into one statement.
 
 mod choices;
 mod copies;

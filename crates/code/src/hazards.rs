@@ -1,8 +1,9 @@
-//! Protection by hazard pointers behind stores that may be in the buffer.
+//! Hazard pointers that are set while the store buffer of the thread may be nonempty.
 //!
-//! In the model a thread drains its buffer when it protects an object ([`crate::layout`]), as it does in implementations in which `protect` executes a
-//! full fence. In those with asymmetric fences, such as `membarrier`, it does not. The two are the same if the buffer contains no store of the
-//! program. Elsewhere one more execution is possible, in which the model ends.
+//! In the model a thread drains its buffer when it protects an object ([`crate::layout::hazards`]), as it does in implementations in which `protect`
+//! executes a full fence. In those with asymmetric fences, such as `membarrier`, it does not. The two agree if the buffer contains no store of the
+//! program. Before each protection where it may contain one, this pass adds a nondeterministic end of the model, so that a program is not verified
+//! because of a fence that only the model executes.
 //!
 //! A forward analysis of each thread. Facts: whether a store of the program may be in the buffer. Lattice: false below true.
 
@@ -17,7 +18,7 @@ use crate::statement::each_statement;
 const UNFENCED: &str = "a hazard pointer that protects an object while stores may be buffered (an implementation need not drain the buffer: put a full fence before \
      `__VERIFIER_hp_protect`)";
 
-/// Adds an execution in which the model ends to each protection before which a store may be in the buffer.
+/// Lets the model end, nondeterministically, before each protection at which a store of the program may be in the buffer.
 pub(crate) fn end_unfenced(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) {
     let mut hazards = FxHashSet::default();
     for thread in &core.threads {
@@ -105,7 +106,8 @@ impl Forward<Symbolic> for Analysis<'_> {
 
     fn transfer(&mut self, kind: &StmtKind, facts: bool) -> Option<bool> {
         Some(match kind {
-            // That a protection ends earlier has no effect that the program can see, except that objects are freed earlier.
+            // Stores to hazard pointers do not count: draining them early only ends protections early, and the only effect of this that the program
+            // can see is that objects are freed earlier.
             StmtKind::Store(place, ..) => {
                 facts || !self.indivisible && !self.hazards.contains(&self.nodes.find(place.node))
             }

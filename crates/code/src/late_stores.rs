@@ -1,19 +1,21 @@
 //! Late stores: stores to objects of other threads that a later store of the same thread may overtake under PSO.
 //!
 //! If the later store tells another thread that the object is no longer in use, that thread may end the lifetime of the object (`free`, the end of a
-//! block) while the earlier store is still in its buffer; then the store overwrites whatever is at this address next. Objects have numbers of their
-//! own in the model, so layout tests for this where lifetimes end ([`crate::layout::late`]), for the classes found here.
+//! block) while the earlier store is still in its buffer; then the store overwrites whatever is at this address next. In the model the next object
+//! has other addresses, so it would not be overwritten; instead, layout tests for buffered stores where lifetimes end ([`crate::layout::late`]), for
+//! the classes found here.
 //!
-//! A forward analysis of each thread. Facts: the set of stores that may be in the buffer and that no later store has overtaken yet, and whether the
-//! thread may have freed memory. Lattice: sets under inclusion; join: union. Transfer function of a store: all stores in the set become late, and the
-//! set becomes that store alone. A fence, a store-store fence, an indivisible step, and the lock empty the set, because no later store overtakes a
-//! store from before them.
+//! A forward analysis of each thread. Facts: the set of stores that may be in the buffer and that no later store has overtaken yet, whether the
+//! thread may have freed memory, and whether it may be inside or outside of an atomic section. Lattice: sets under inclusion; join: union. Transfer
+//! function of a store: all stores in the set become late, and the set becomes that store alone, or empty if no other thread can end the lifetime of
+//! its object. A fence, a store-store fence, an indivisible step, and the start or end of an atomic section empty the set, because no later store
+//! overtakes a store from before them.
 //!
 //! The stores by which `calloc` clears an object that comes back from `free` are such stores as well.
 //!
 //! A store that is never overtaken needs no test. Other threads can observe that the thread has executed the store only when the store itself reaches
 //! memory. So if an object is freed while the store is in the buffer, then in some execution the object is freed before the store is executed, and
-//! this execution violates `memory`. For the same reason SC and TSO never end the model in a program that satisfies `memory`.
+//! this execution violates `memory`. For the same reason the tests never end the model under SC and TSO if the program satisfies `memory`.
 
 use fencewright_program::Span;
 use fencewright_text::Stop;
@@ -63,7 +65,8 @@ impl LateStores {
     pub fn of(core: &mut Core, nodes: &Nodes, reuse: Reuse, stop: &Stop<'_>) -> Self {
         let (mut late, mut frees) = (LateStores::default(), Vec::new());
         let Core { threads, objects, .. } = core;
-        // Not all of these allocations have statements: `main` may have executed some at translation time after it created threads.
+        // The threads that allocate are found by the objects, because not every allocation has a statement: `main` may have executed some at
+        // translation time after it created threads.
         let allocating: FxHashSet<ThreadNumber> = objects
             .iter()
             .filter(|object| is_later(object.origin))

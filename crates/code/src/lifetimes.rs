@@ -7,7 +7,7 @@ use crate::core::{Base, Core, NodeId, ObjectEvent, ObjectId, Stmt, StmtKind, eac
 use crate::nodes::Nodes;
 use crate::reuse;
 
-/// Removes statements about variables whose lifetime never ends.
+/// Removes statements about the lifetimes of variables that never end.
 pub(crate) fn forget_lasting(core: &mut Core, stop: &Stop<'_>) {
     let mut ended = FxHashSet::default();
     for thread in &core.threads {
@@ -20,7 +20,8 @@ pub(crate) fn forget_lasting(core: &mut Core, stop: &Stop<'_>) {
     core.threads.iter_mut().for_each(|thread| retain(&mut thread.code, &ended, stop));
 }
 
-/// Removes statements about the lifetime of a variable if no access or comparison in the program may involve a pointer to the variable.
+/// Removes statements about the lifetime of a variable unless it may be accessed through a pointer, a pointer to it may be compared, or a library
+/// function may use it.
 pub(crate) fn forget_unfollowed(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) {
     let (mut ended, mut followed) = (FxHashSet::default(), FxHashSet::default());
     let mut pointed: FxHashSet<NodeId> = reuse::compared(core, nodes, stop);

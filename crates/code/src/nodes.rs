@@ -1,10 +1,10 @@
 //! Points-to classes: sets of places in memory, found by unification (Steensgaard, POPL 1996), with a separate node for each member of a structure.
 //!
 //! A *node* is a set of places of the same [`Shape`]. Every object in memory is represented by a tree of nodes: one for the object itself and, below
-//! it, one for each member or array that the program uses, created at its first use. The target of a pointer is a node as well. Where a pointer is
-//! copied, the two target nodes are unified, and so are their members and elements; in the end each equivalence class of nodes gets a layout of its
-//! own. So a node must never stand for places of two shapes: unifying two incompatible nodes gives a [`Clash`], which says which part of the source
-//! gave each of the two its shape.
+//! it, one for each member, created at its first use, and one for all elements of each array. The target of a pointer is a node as well. Where a
+//! pointer is copied, the two target nodes are unified, and so are their members and elements; in the end each equivalence class of nodes gets a
+//! layout of its own. So a node must never stand for places of two shapes: unifying two incompatible nodes gives a [`Clash`], which says which part
+//! of the source gave each of the two its shape.
 
 mod clash;
 mod unification;
@@ -31,7 +31,7 @@ pub struct Nodes {
 /// A structure or union type.
 #[derive(Clone, Debug)]
 pub struct Structure {
-    /// The tag; a generated name if the source gives none.
+    /// The tag, the name of a `typedef` for the type, or a generated name.
     pub name: Rc<str>,
     /// Whether this is a union.
     pub union: bool,
@@ -106,7 +106,7 @@ impl Views {
     }
 }
 
-/// The shape of the places of a node: scalar, aggregate or function.
+/// The shape of the places of a node: unknown, scalar, aggregate or function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Unknown so far: `void`.
@@ -121,10 +121,11 @@ pub enum Shape {
     Function,
 }
 
-/// Scalars with the same representation in memory: the same number of bits, signed or unsigned; with 64 bits also pointers.
+/// Scalars with the same representation in memory: the same number of bits, signed or unsigned; with 64 bits also pointers. Floating-point numbers
+/// are apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scalar {
-    /// Integers of this number of bits, fewer than 64, and `_Bool`.
+    /// Integers of this number of bits, fewer than 64; with 8 bits also `_Bool`.
     Narrow(u32),
     /// Integers of 64 bits, and pointers.
     Wide,

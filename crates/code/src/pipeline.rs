@@ -72,14 +72,15 @@ pub struct Translated {
 ///   points_to            classes of places ([`Nodes`])                           points_to, layout/containers
 ///   lifetimes, views     ends of local variables, conversions                    lifetimes, views
 ///   simplify             constants, variables of one thread                      simplify
-///   late stores          stores that PSO may delay too long ([`LateStores`])      late_stores
+///   hazards              ends of the model at unfenced hazard pointers           hazards
+///   late stores          stores that outlive their objects ([`LateStores`])      late_stores
 ///   layout               numbers for places ([`Layout`])                         layout/classes
 ///   resolve              pointers become numbers, accesses are checked           layout/resolve
 /// flat code ([`Program`])
 ///   registers            dead undefined values, shared temporaries               flat/undefining, flat/tidy, flat/sharing
 ///   intervals            checks that cannot fail                                 flat/intervals
 ///   checks               joined, moved out of indivisible blocks                 flat/checks, flat/failures
-///   waits                waiting in a row as one step                            flat/joins
+///   waits                reads joined with assumptions, consecutive waits        flat/tidy, flat/joins
 ///   emit                 declarations, statements, the property `memory`         emit
 /// syntax tree of .fw
 /// ```
@@ -129,7 +130,7 @@ fn symbolic(
     if wanted == Reuse::Never || !reuse::comes_back(&first.0, &first.1, stop) {
         return Ok(first);
     }
-    // The tests of dangling pointers know no retired objects.
+    // `Compared` is not tried for programs that retire objects, because its tests for dangling pointers do not know when a retired object is freed.
     match reuse::retires(&first.0, stop) {
         true => cleaned(Reuse::Allocated),
         false => cleaned(Reuse::Allocated).or_else(|_| cleaned(Reuse::Compared)),

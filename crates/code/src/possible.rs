@@ -15,7 +15,7 @@ const MOST_VALUES: usize = 16;
 /// Maximum number of passes over the program.
 const MOST_PASSES: usize = 24;
 
-/// Numbers that these registers may hold.
+/// For each of these registers, some of the numbers that it may hold.
 pub fn numbers(
     core: &Core,
     nodes: &Nodes,

@@ -2,8 +2,8 @@
 //!
 //! An allocation may return an object that its own thread has freed, or one that another thread has freed; the latter is allowed because a
 //! deallocation synchronises with the allocation that returns the same memory (C11, 7.22.3). Whether memory comes from another thread is observable
-//! only if a dangling pointer is compared with a pointer to the new object. So the model passes freed objects between threads only if their class has
-//! such comparisons.
+//! only if a dangling pointer is compared with a pointer to the new object. So, retired objects apart, the model passes freed objects between threads
+//! only if their class has such comparisons.
 
 use fencewright_text::Stop;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -48,7 +48,7 @@ impl Use {
     }
 }
 
-/// Whether some allocation may return freed memory.
+/// Whether some allocation may return memory that its own thread freed, retired memory or, where that is observable, memory freed by another thread.
 pub fn comes_back(core: &Core, nodes: &Nodes, stop: &Stop<'_>) -> bool {
     let uses = uses(core, nodes, stop);
     let freed = |node: NodeId| uses.get(&nodes.find(node)).is_some_and(|of| !of.freed_by.is_empty());

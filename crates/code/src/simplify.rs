@@ -24,7 +24,7 @@ const ROUNDS: usize = 4;
 /// Maximum product of the numbers of statements and registers of a thread that is simplified.
 const MOST_WORK: usize = 20_000_000;
 
-/// Simplifies the code of all threads. Without `exact_waits`, waits at the end of a thread are removed.
+/// Simplifies the code of all threads. Without `exact_waits`, waits that the translation added at the end of a thread are removed.
 pub fn simplify(core: &mut Core, nodes: &Nodes, exact_waits: bool, stop: &Stop<'_>) {
     let mut whole = Whole { nodes, ended: Default::default() };
     for statement in core.threads.iter().flat_map(|thread| row(&thread.code, stop)) {
@@ -63,7 +63,7 @@ pub fn simplify(core: &mut Core, nodes: &Nodes, exact_waits: bool, stop: &Stop<'
     }
 }
 
-/// Removes waits at the end of a thread, because nothing observable follows them.
+/// Removes waits that the translation added at the end of a thread, because nothing observable follows them.
 fn leave_early(code: &mut Vec<Stmt>, objects: &[Object]) {
     let mut n = code.len();
     while n > 0 {

@@ -4,7 +4,7 @@
 //!
 //! In such a state memory does not change any more. A thread spins there if, with these contents of memory, no path from its location leads to a
 //! *departure*: a store, a read-modify-write that changes memory, a failed assertion, or a step out of the loop. Each loop that can return to its
-//! head without a departure gets a waiting location:
+//! head without a departure, and from whose head a departure is not always possible, gets a waiting location:
 //!
 //! ```text
 //! head -> waiting        always
@@ -37,7 +37,8 @@ use ways::Departures;
 /// Maximum number of locations of a loop that are tried as its head.
 const MOST_HEADS: usize = 8;
 
-/// Adds waiting locations to all threads; or returns an error for each loop that could not be decided.
+/// Adds waiting locations to every thread that needs them. If some loops could not be decided, returns an error for each of them, and the program
+/// must not be used.
 ///
 /// `exits` are the locations where threads stay after the end of the process.
 pub fn add_waiting_places(

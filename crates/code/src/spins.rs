@@ -1,4 +1,4 @@
-//! Waiting loops: loops whose body is one load and a condition on the value become `Await` statements.
+//! Waiting loops: loops whose body is one load, assignments to registers, and a condition on the loaded value become `Await` statements.
 
 use fencewright_text::Stop;
 use rustc_hash::FxHashSet;

@@ -1,5 +1,6 @@
-//! Audits the fences and memory orders that a program has: weakens each operation alone and verifies the remaining program. Then weakens as many of
-//! those operations as possible together, in the order of the text, and keeps each that is needed once the earlier ones are weaker.
+//! Audits the fences and memory orders that a program has: weakens each operation alone, and verifies the program with the weaker operation. Then
+//! goes through the operations that can be weakened alone, in the order of the text, and weakens each that can be weakened together with those
+//! before it.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
@@ -20,8 +21,8 @@ pub enum Need {
     Needed(Box<Because>),
     /// With the weakest form, no execution satisfies this property (`finally exists`).
     NeededFor(Box<Property>),
-    /// The goal is met with the weakest form. All operations with `together` can be weakened together. After that, each of the others is needed, or it
-    /// could not be verified that it is not.
+    /// The goal is met with the weakest form. All operations with `together` can be weakened together. After that, each of the others is needed, or
+    /// it could not be verified that it is not.
     Superfluous {
         /// Whether it is among those that can be weakened together.
         together: bool,
@@ -32,10 +33,10 @@ pub enum Need {
     Unknown(String),
 }
 
-/// A weaker form of an operation with which the goal is met.
+/// The weakest form of an operation with which the goal is met.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Enough {
-    /// Its order or kind; `None` if the operation, a fence, is gone.
+    /// The order or the kind of this form; `None` if the operation, a fence, can be removed.
     pub becomes: Option<String>,
     /// Whether the operation can have this form together with all others for which this is set.
     pub together: bool,
@@ -43,14 +44,14 @@ pub struct Enough {
     pub same: bool,
     /// Whether the whole proof was checked.
     pub checked: bool,
-    /// The number of the form.
+    /// The index of the form in [`Weakenable::forms`].
     form: usize,
 }
 
 /// An operation of the program: a fence, or an access with a memory order.
 #[derive(Debug)]
 pub struct Audited {
-    /// The span of the fence statement in the source.
+    /// The position of the operation in the source.
     pub span: Span,
     /// The kind of the operation.
     pub kind: Operation,
@@ -58,9 +59,9 @@ pub struct Audited {
     pub order: Option<String>,
     /// The threads that execute it.
     pub threads: Vec<ThreadId>,
-    /// Whether it needs an order, with the evidence.
+    /// Whether its order (or the fence) is needed, with the evidence.
     pub need: Need,
-    /// The weakest form that is enough; `None` if only its own is.
+    /// The weakest form with which the goal is met; `None` if the goal could be verified for none of the weaker forms.
     pub enough: Option<Enough>,
 }
 
@@ -174,7 +175,8 @@ impl Work<'_> {
         Audited { span: *span, kind: *kind, order: order.clone(), threads: threads.clone(), need, enough }
     }
 
-    /// Whether the whole proof was checked that a program meets the goal; otherwise why it does not.
+    /// Verifies that a program with a weaker operation meets the goal. Returns whether the whole proof was checked, or else why the operation is
+    /// needed or why this is undecided.
     fn verify(&mut self, program: Program) -> Result<bool, Need> {
         let identity = self.subject.identity(&program);
         if let Some(checked) = self.met.get(&identity) {
@@ -199,7 +201,7 @@ impl Work<'_> {
         if candidates.len() < 2 || self.are_enough(&weak(&candidates)) {
             return candidates.into_iter().collect();
         }
-        // Operations whose orders the model does not have come first: they change nothing.
+        // Operations whose weaker form is the same under the model come first, because weakening them does not change the program.
         let same = |&n: &usize| alone[n].enough.as_ref().is_some_and(|enough| enough.same);
         let (mut kept, open): (Vec<usize>, Vec<usize>) = candidates.into_iter().partition(same);
         for n in open {

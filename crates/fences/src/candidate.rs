@@ -61,7 +61,7 @@ impl Candidate {
     }
 
     /// The cost that the search minimises: the price, for equal prices the number of executions, and if these are equal too, places in library
-    /// functions cost less. A set of more than 50 fences may prefer library functions to fewer executions.
+    /// functions cost less. In a set of more than 50 fences, the costs of the functions may overflow their 8 bits and outweigh one execution.
     pub(crate) fn cost(&self) -> Cost {
         let preferred = match self.home.as_ref().map(|home| home.kind) {
             Some(home::Kind::Entry) => 0,

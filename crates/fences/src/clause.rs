@@ -4,7 +4,7 @@
 //! |---|---|
 //! | a full fence | its thread passes the place with a store in its buffer |
 //! | a store-store fence | of two stores of its thread, one issued before the place and one after it, the later one reaches memory first |
-//! | a locked instruction for a store | the store never reaches memory, its thread takes another step first, or an older store reaches memory later |
+//! | a locked instruction for a store | the store never reaches memory, its thread takes a step before it does, or an older store does so later |
 //! | a locked instruction for a store that faults | its thread still has an older store in its buffer |
 //!
 //! First, irrelevant delays are removed from the execution: a flush moves earlier past every event that it commutes with, and steps that the

@@ -9,8 +9,8 @@ use crate::hitting::{Clause, Item, contradiction};
 use crate::synthesis::{Because, Learnt, Search, Synthesis, Tried, Unfixable, Verdict};
 
 impl Search<'_> {
-    /// An execution of the marked program, prepared for display: without the empty steps at unused places. With `sc`, it is shown as an SC execution,
-    /// in which every store reaches memory immediately, if this execution has the same violation.
+    /// An execution of the marked program (see [`Fenced`]), prepared for display: without the empty steps at unused places. With `sc`, it is shown as
+    /// an SC execution, in which every store reaches memory immediately, if this execution has the same violation.
     fn shown(&self, set: &[Item], trace: &Trace, broken: &Broken, sc: bool) -> Option<Because> {
         let fenced = Fenced::new(self.placed, &self.catalogue.chosen(set));
         let plain = fenced.plain(trace);
@@ -57,10 +57,12 @@ impl Search<'_> {
     pub(crate) fn unfixable(&mut self) -> Synthesis {
         let clauses = self.clauses();
         let core = contradiction(self.catalogue.all.len(), &clauses, &|| self.is_over());
-        let inevitable = |&n: &usize| clauses[n] == Clause::default();
-        let inevitable = core.iter().any(inevitable);
-        // Looks for a violation of the program without any fence, preferably one from the unsatisfiable core of the clauses.
-        let seen = core.iter().copied().chain(0..self.learnt.len()).map(|n| &self.learnt[n]);
+        let is_inevitable = |n: &usize| clauses[*n] == Clause::default();
+        let inevitable = core.iter().any(is_inevitable);
+        // Looks for a violation of the program without any fence: one that no candidate prevents, if that is the reason; otherwise any, preferably one
+        // from the unsatisfiable core of the clauses.
+        let seen = core.iter().copied().chain(0..self.learnt.len());
+        let seen = seen.filter(|n| !inevitable || is_inevitable(n)).map(|n| &self.learnt[n]);
         let mut as_written = seen.filter(|learnt| learnt.clause.unless.is_empty());
         let because = as_written.find_map(|Learnt { broken, violation, .. }| {
             self.shown(&[], violation.as_ref()?, broken, inevitable)

@@ -50,7 +50,8 @@ impl Fenced {
                 unused.remove(&(thread, edge));
             }
         }
-        // An empty step of the source itself is removed only if a fence is inserted at one of the places that stand for this step.
+        // An empty step that stands for one of the source itself (see `Placed::steps`) is removed only if a fence is inserted at one of the preceding
+        // places listed for it, because that fence replaces it.
         for (&(thread, edge), before) in &placed.steps {
             if before.iter().all(|&other| unused.contains(&(thread, other))) {
                 unused.remove(&(thread, edge));

@@ -1,7 +1,7 @@
 //! Where a fence belongs: the function around a place, its callers, and which of several equally cheap places is preferred.
 //!
-//! A fence in a library function mends all callers of the function, also those that the program does not have yet. So of equally cheap places those in
-//! library functions come first. A function is a library function if it is called, and
+//! A fence in a library function mends all callers of the function, also those that the program does not have yet. So of equally cheap places those
+//! in library functions come first. A function is a library function if it is called, and
 //! - its definition shows it: it is `inline`, or lies in another file than `main`; or
 //! - the program shows it: several threads call it, or it is called at several places.
 //!
@@ -35,11 +35,12 @@ pub struct Caller {
 /// The kinds of functions, preferred ones first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A library function that is called from outside of the library.
+    /// A function whose definition shows that it is a library function, and that is called by a function whose definition does not.
     Entry,
-    /// Another library function.
+    /// Any other library function: only library functions call it, or only its calls show that it is one.
     Inner,
-    /// No library function: the start of a thread, or a function that one thread calls at one place.
+    /// No library function: it is never called, as the start of a thread, or only one thread calls it, at one place, and its definition does not show
+    /// that it is one.
     Own,
 }
 

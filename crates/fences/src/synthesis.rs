@@ -114,9 +114,10 @@ pub struct Synthesis {
 /// The reason why no set of fences suffices.
 #[derive(Debug)]
 pub struct Unfixable {
-    /// A violation of the unmodified program; `None` if the reason is instead that no execution satisfies a property.
+    /// A violation of the unmodified program; `None` if the reason is that no execution satisfies an existential property.
     pub because: Option<Because>,
-    /// Whether no candidate prevents the violation in `because`.
+    /// Whether one reason alone suffices: the violation in `because`, which no allowed candidate prevents, or, if that is `None`, an existential
+    /// property that no execution satisfies even without fences.
     pub inevitable: bool,
     /// The names of the properties that cannot hold together; empty if the goal is not about properties.
     pub properties: Vec<String>,

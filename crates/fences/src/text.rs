@@ -63,8 +63,9 @@ pub fn edited(
         Failure::Wrong(_) => unwritable(),
         Failure::Stopped(_) => unverified(reason.get().cloned().unwrap_or(Reason::Cancelled).to_string()),
     })?;
-    // The edited text is verified itself, because its translation may differ from the program with these fences: a locked instruction in place of a
-    // store also reads the value that it overwrites, and the translation of C tests for fewer late stores where there is a fence.
+    // The edited text is verified itself, because its translation may differ from the program with these fences. A locked instruction in place of a
+    // store also reads the value that it overwrites. And where there is a fence, the translation of C omits tests for stores that reach memory after
+    // the lifetime of their object.
     // If it is the same program, it has been verified already.
     if found.program.as_ref().is_some_and(|program| fingerprint(program) == fingerprint(&again.program)) {
         return Ok(texts);

@@ -1,7 +1,7 @@
 //! Operations that an audit weakens, what they may become, and the program with some of them weakened.
 //!
-//! In a language with memory orders an operation is weakened in the text, and the program is read again: the verdict is then about the very text that a
-//! user would write. In other languages a fence is replaced in the program.
+//! In a language with memory orders an operation is weakened in the text, and the program is read again: the verdict is then about the very text that
+//! a user would write. In other languages a fence is replaced in the program.
 
 use std::collections::BTreeMap;
 
@@ -36,16 +36,16 @@ pub struct Weakenable {
 
 /// A weaker form of an operation.
 pub struct WeakForm {
-    /// Its order or kind; `None` if the operation, a fence, is gone.
+    /// The order or the kind of this form; `None` if this form removes the operation, which is then a fence.
     pub becomes: Option<String>,
     means: Means,
 }
 
-/// How an operation is weakened.
+/// The change that weakens an operation.
 enum Means {
-    /// Its edges get another action.
+    /// These edges of the program get this action.
     Edges(Edges, Action),
-    /// The text of a file changes.
+    /// These changes are made in the text of the file, and the program is read again.
     Text(FileId, Vec<Change>),
 }
 
@@ -137,8 +137,8 @@ impl Subject<'_> {
     }
 }
 
-/// The fingerprint of a program as the model sees it: under TSO without store-store fences, which have no effect there. Where properties mention labels
-/// these fences stay, because a thread at a fence is at no label.
+/// The fingerprint of a program as the model sees it: under TSO without store-store fences, which have no effect there. Where properties mention
+/// labels these fences stay, because a thread at a fence is at no label.
 fn identity(program: &Program, model: MemoryModel) -> String {
     let mut labels = false;
     for formula in program.properties.iter().filter_map(Property::formula) {
@@ -176,8 +176,8 @@ impl<'a> Executed<'a> {
         Executed { loaded, edges }
     }
 
-    /// The threads that execute some of these statements. An operation without effect on the model has no edge; it is taken as executed if its function
-    /// is, except in `main`, much of which is evaluated while the program is read.
+    /// The threads that execute some of these statements. An operation that has no effect in the model has no edge. It then counts as executed by the
+    /// threads that execute its function, except in `main`, much of which is evaluated while the program is read.
     fn threads(&self, uses: &[Span]) -> Vec<ThreadId> {
         let within = |outer: Span| {
             let from = outer.text().point(outer.start);
@@ -198,7 +198,7 @@ impl<'a> Executed<'a> {
     }
 }
 
-/// The program with other actions at some edges. Where these are empty steps, the locations before and after are merged.
+/// The program with other actions at some edges. An edge that becomes an empty step is removed, and its source and target are merged.
 fn replaced(mut program: Program, replacements: &[(&Edges, &Action)]) -> Program {
     let mut places = Vec::new();
     for &(edges, action) in replacements {

@@ -23,7 +23,8 @@ pub fn compilation(place: &Path, source: &Path) -> Result<Compilation, String> {
     let entry = found.ok_or_else(|| said(format!("there is no entry for {}", source.display())))?;
     let arguments =
         entry.arguments.ok_or_else(|| said("an entry has neither `arguments` nor `command`".into()))?;
-    if let Some(argument) = arguments.iter().find(|argument| gives_another_meaning(argument)) {
+    let arguments = preprocessed(arguments);
+    if let Some(argument) = another_meaning(&arguments) {
         return Err(said(format!("the option `{argument}` gives a program a meaning that is not modelled")));
     }
     Ok(options(&arguments, &entry.directory))
@@ -50,7 +51,7 @@ impl Entry {
 /// The source file that an entry should be about.
 struct Wanted {
     plain: PathBuf,
-    /// Without symbolic links.
+    /// The path with symbolic links resolved; `None` if the file cannot be found.
     real: Option<PathBuf>,
 }
 
@@ -73,7 +74,7 @@ impl Wanted {
     }
 }
 
-/// A path without `.` and, where a folder stands before it, `..`.
+/// The path without `.`, and without each `..` together with the folder before it. Symbolic links are not followed.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -112,7 +113,7 @@ fn words(command: &str) -> Vec<String> {
     words
 }
 
-/// The options of a compiler that change the text of a program. The others are ignored.
+/// The options of a compiler that change the text of a program or where its headers are found. All others are ignored.
 fn options(arguments: &[String], directory: &Path) -> Compilation {
     let mut found = Compilation::default();
     let path = |value: &str| plain(&directory.join(value)).to_string_lossy().into_owned();
@@ -134,7 +135,7 @@ fn options(arguments: &[String], directory: &Path) -> Compilation {
             _ => found.system_folders.push(path(value)),
         }
     }
-    // A compiler searches for these in its working directory first.
+    // A compiler searches for the files of `-include` in its working directory first.
     for file in &mut found.includes {
         let beside = path(file);
         if Path::new(&beside).is_file() {
@@ -144,15 +145,50 @@ fn options(arguments: &[String], directory: &Path) -> Compilation {
     found
 }
 
-/// Whether an option changes types or the text of a program in a way that is not modelled.
-fn gives_another_meaning(argument: &str) -> bool {
-    const WORDS: [&str; 6] =
-        ["-funsigned-char", "-fno-signed-char", "-fshort-enums", "-m16", "-m32", "-mx32"];
-    const STARTS: [&str; 3] = ["-fpack-struct", "-imacros", "@"];
-    WORDS.contains(&argument) || STARTS.iter().any(|start| argument.starts_with(start))
+/// The arguments, with those that `-Wp,` passes to the preprocessor as words of their own.
+fn preprocessed(arguments: Vec<String>) -> Vec<String> {
+    let mut found = Vec::with_capacity(arguments.len());
+    for argument in arguments {
+        match argument.strip_prefix("-Wp,") {
+            Some(passed) => found.extend(passed.split(',').map(str::to_owned)),
+            None => found.push(argument),
+        }
+    }
+    found
 }
 
-/// The options with a value that matter here: the name, and what stands in the same word.
+/// The first option that changes types or the text of a program in a way that is not modelled.
+fn another_meaning(arguments: &[String]) -> Option<&str> {
+    const WORDS: [&str; 8] = [
+        "-funsigned-char",
+        "-fno-signed-char",
+        "-fshort-enums",
+        "-fshort-wchar",
+        "-fopenmp",
+        "-m16",
+        "-m32",
+        "-mx32",
+    ];
+    const STARTS: [&str; 6] =
+        ["-fpack-struct", "-imacros", "--define-macro", "--undefine-macro", "--include", "@"];
+    let mut before = "";
+    arguments.iter().map(String::as_str).find(|&argument| {
+        let last = std::mem::replace(&mut before, argument);
+        let target = match last {
+            "-target" | "--target" => Some(argument),
+            _ => argument.strip_prefix("--target="),
+        };
+        let is_other = |target: &str| {
+            !(target.starts_with("x86_64") && target.contains("linux")) || target.ends_with("x32")
+        };
+        WORDS.contains(&argument)
+            || STARTS.iter().any(|start| argument.starts_with(start))
+            || target.is_some_and(is_other)
+    })
+}
+
+/// If an argument is an option that [`options`] uses: the name of the option, and its value as far as it is in the same argument. The value is the
+/// next argument if that part is empty.
 fn named(argument: &str) -> Option<(&'static str, &str)> {
     const LONG: [&str; 4] = ["-isystem", "-idirafter", "-iquote", "-include"];
     const SHORT: [&str; 3] = ["-D", "-U", "-I"];
@@ -160,7 +196,7 @@ fn named(argument: &str) -> Option<(&'static str, &str)> {
         return Some(("--sysroot", rest.strip_prefix('=').unwrap_or_default()));
     }
     let found = LONG.iter().chain(&SHORT).find_map(|name| Some((*name, argument.strip_prefix(name)?)));
-    // A precompiled header of clang repeats what a header says.
+    // `-include-pch` of clang names a precompiled header, which is not a text; it is ignored.
     found.filter(|found| *found != ("-include", "-pch"))
 }
 

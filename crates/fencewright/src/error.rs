@@ -30,7 +30,7 @@ pub enum Error {
     Setting(&'static str, String),
     /// Fences cannot help with any of the selected properties; with the position of the first of these properties, if the program states it.
     NothingForFences(Option<Span>),
-    /// Time or memory ran out, or the token was cancelled.
+    /// Time or memory ran out, or the caller cancelled the question by its token.
     Stopped(Reason),
     /// Two computations disagree, because of a defect of this project.
     Contradiction(&'static str),

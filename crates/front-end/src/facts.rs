@@ -16,7 +16,8 @@ pub struct Facts {
     pub memory: Memory,
     /// The number that represents an uninitialised value, if there is one.
     pub undefined: Option<i64>,
-    /// The `open` arrays that the program reads where it leaves the modelled part of the language, each with the reason for the verdict `unknown`.
+    /// The arrays that the program reads where it leaves the modelled part of the language, each with the reason for the verdict `unknown`. They are
+    /// declared `open`, and are read outside their indices, which makes the verdict `unknown` instead of `unsafe`.
     pub ends: BTreeMap<String, String>,
     /// The labels at which threads stay after the end of the process: pairs of a thread and its label.
     pub exits: Vec<(String, String)>,
@@ -50,7 +51,7 @@ pub enum Assumed {
     Anything,
     /// Its calls do nothing and return zero.
     Nothing,
-    /// It does what a file says that the user has added.
+    /// It does what its definition in this file does; the user has added the file to the program.
     Stub(String),
 }
 
@@ -157,8 +158,8 @@ pub struct Memory {
     /// For each kind, pairs of a thread and the name of its array of registers that has a 1 for each object freed by the thread.
     pub freed: BTreeMap<usize, Vec<(String, String)>>,
     /// For each kind, pairs of a thread and the name of one of its arrays of registers. For each object, the array records the parity of the number
-    /// of times that the thread has passed the object to another thread or taken it from another thread. The object is free if the parities of all
-    /// threads sum to an odd number.
+    /// of transfers of the object by the thread. A transfer is a `free` that lets other threads allocate the object, or an allocation that returns
+    /// the object after such a `free`. The object is free if the parities of all threads sum to an odd number.
     pub passed: BTreeMap<usize, Vec<(String, String)>>,
 }
 

@@ -42,7 +42,7 @@ pub trait FrontEnd: Send + Sync {
     /// The extension of files in this language, in lower case, if the extension alone identifies the language.
     fn extension(&self) -> Option<&'static str>;
 
-    /// Whether the beginning of a text shows that the text is in this language. Used for files without the extension.
+    /// Whether the beginning of a text shows that the text is in this language. Used for files whose extension is not that of a language.
     fn detect(&self, text: &str) -> bool;
 
     /// Maximum size of a text in bytes.

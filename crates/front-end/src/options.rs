@@ -48,7 +48,8 @@ pub struct COptions {
     /// signal.
     pub exact_waits: bool,
     /// Whether the analysis is about the accesses of the program (robustness) instead of a property. Then checks for misuse of condition variables
-    /// add no accesses, and a call that drains buffers only in some states is one event: a load or an atomic step.
+    /// add no accesses, and a conditional read-modify-write is a single event, chosen nondeterministically: an atomic step, or a load of a value for
+    /// which it does not write.
     pub accesses_only: bool,
 }
 

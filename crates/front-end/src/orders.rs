@@ -39,21 +39,21 @@ pub struct Ordered {
     pub operation: Operation,
     /// Its order as the language writes it: `memory_order_seq_cst`.
     pub order: String,
-    /// Where it takes effect: its own position or, if it is in the definition of a macro, those of the outermost uses.
+    /// Where it takes effect: its own position or, if it is in the definition of a macro, the positions of the outermost uses of the macro.
     pub uses: Vec<Span>,
-    /// Its own position; in the definition of the macro, if it is in one.
+    /// The position of its text, which may be in the definition of a macro.
     pub span: Span,
-    /// The weaker forms, weakest first. None for a read-modify-write.
+    /// The weaker forms, weakest first; empty for a read-modify-write.
     pub weaker: Vec<Weaker>,
 }
 
 /// A weaker form of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Weaker {
-    /// The order of this form; `None` if the operation, a fence, is gone.
+    /// The order of this form; `None` if this form removes the operation, which is then a fence.
     pub order: Option<String>,
     /// The file that changes.
     pub file: FileId,
-    /// The changes of the text.
+    /// The changes that replace the operation by this form.
     pub changes: Vec<Change>,
 }

@@ -106,7 +106,8 @@ impl Sites {
         Sites { routines, ..Sites::default() }
     }
 
-    /// Adds a statement. If another statement with the same text was added (as for a macro), no fence can be inserted beside either of them.
+    /// Adds a statement that is not in the definition of a macro. If a statement with the same span (apart from the call) was added before, no fence
+    /// can be inserted beside either of them.
     pub fn insert(&mut self, statement: Span, site: Site) {
         let known = self.statements.entry(statement.text());
         known.and_modify(|known| *known = Site::default()).or_insert(site);

@@ -12,7 +12,8 @@ use crate::facts::{About, Facts, Holds, Kind, Memory, Object, Role};
 /// Facts about the source, as in `Facts`, but by the ids of the program.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Words {
-    /// The `open` arrays that the program reads where it leaves the modelled part of the language, each with the reason for the verdict `unknown`.
+    /// The `open` arrays that the program reads where it leaves the modelled part of the language, each with the reason for the verdict `unknown`
+    /// (see [`Facts::ends`]).
     pub ends: BTreeMap<VariableId, String>,
     /// The locations where threads stay after the end of the process.
     pub exits: BTreeSet<(ThreadId, LocationId)>,

@@ -7,13 +7,13 @@ use crate::ast::{
     Thread,
 };
 
-/// Maximum nesting depth of brackets, blocks and calls.
+/// Maximum nesting depth of brackets, blocks and calls in a text that is imported.
 pub const NESTING_LIMIT: usize = 100;
 
-/// Maximum depth of the tree of one expression.
+/// Maximum depth of the tree of one imported expression.
 pub const DEPTH_LIMIT: usize = 1_000;
 
-/// Maximum number of tokens or statements that an input may expand to.
+/// Maximum number of tokens or statements that an imported text may expand to.
 pub const SIZE_LIMIT: usize = 1_000_000;
 
 /// A name with its position.

@@ -48,7 +48,8 @@ impl Strength {
     }
 }
 
-/// The lines for a sequence of tokens, each with its indentation: `first` for the first line and `rest` for the others.
+/// Breaks a sequence of tokens into lines, each with its indentation: `first` for the first line, `rest` for the lines at which the outermost parts
+/// start, and [`STEP`] more for each level of parts that are broken again.
 pub fn wrap(pieces: &[Piece], first: usize, rest: usize) -> Vec<(usize, Range<usize>)> {
     let mut ends = Vec::with_capacity(pieces.len() + 1);
     let mut end = 0;

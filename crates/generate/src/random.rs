@@ -142,7 +142,7 @@ impl Writer {
             // Message passing: the receiver.
             _ => core.extend([format!("r0 = {own};"), format!("r1 = {next};")]),
         }
-        // A thread that passes this guard has loaded an old value.
+        // A thread passes this guard if it has loaded a smaller value than it has stored. If all threads pass, one of them has loaded an old value.
         if shape == 0 && self.random.one_in(2) {
             core.push("assume r1 < r0;".to_string());
         }

@@ -20,7 +20,8 @@ pub fn cells_of(program: &Program, address: &Address) -> Range<u32> {
     }
 }
 
-/// The single memory cell that an address denotes; `None` if there may be several, or if the address may lie outside the window of an open array.
+/// The single memory cell that an address denotes; `None` if there may be several, or if the index may lie outside an `open` array, which models
+/// only a part of a larger address space.
 pub fn only_cell(program: &Program, address: &Address) -> Option<u32> {
     let cells = cells_of(program, address);
     let open = program.variables[address.variable.index()].open;

@@ -137,7 +137,7 @@ impl<O, L: Clone> ThreadBuilder<O, L> {
         RegisterId(self.registers.len() as u32 - 1)
     }
 
-    /// The thread with all its locations, in order.
+    /// The thread with all locations that were not merged into others, in the order in which they were added.
     pub fn finish(self, entry: LocationId, fault: LocationId) -> Built<O, L> {
         let roots = self.roots();
         let order = (0..self.len() as u32).map(LocationId).filter(|l| roots[l.index()] == *l).collect();

@@ -1,4 +1,4 @@
-//! The front ends of all languages, and the source text functions that other crates use.
+//! The front ends of all languages, and re-exports of what other crates use of source texts, front ends and the language `.fw`.
 //!
 //! [`load()`] turns the text of a file in any of the languages into a program:
 //!

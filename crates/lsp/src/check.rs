@@ -1,7 +1,8 @@
-//! Examines a program in the background: verdicts first, each published at once, then fences and facts about variables.
+//! Examines a program in the background: warnings about data races first, then verdicts, each published at once, then for each memory model fences
+//! and facts about variables.
 //!
 //! If a property is violated, the server searches for fences that prevent the violation. If all properties hold, it audits the existing fences, and
-//! extracts facts about variables from the proof. A verdict that could not be confirmed is marked as such.
+//! extracts facts about variables from a proof or from the set of all states. A verdict that could not be confirmed is marked as such.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +31,7 @@ pub enum Found {
     Decided,
     /// Fences that make the program safe, or the reason why there are none.
     Fixes(Fixes),
-    /// The existing fences, and whether each is needed.
+    /// Fences that make the violated properties hold, as far as fences can, or the reason why there are none.
     Needs(MemoryModel, Vec<Audited>),
     /// Facts about variables from a proof.
     Known(MemoryModel, Known),

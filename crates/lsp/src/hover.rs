@@ -12,7 +12,7 @@ use crate::answers::{Answers, word};
 use crate::lenses::is_instance;
 use crate::names::{Declaration, Kind, declaration, word_at};
 
-/// Maximum number of lines with facts at points of threads.
+/// Maximum number of lines, for each memory model, about what holds when a thread is at the position; for a label, in all.
 const MOST_POINTS: usize = 8;
 /// Maximum number of array cells with facts.
 const MOST_CELLS: usize = 16;

@@ -66,7 +66,7 @@ pub struct Program {
     pub run: Option<Run>,
     /// Whether the program is to be examined when it has been read.
     pub wanted: bool,
-    /// Requests that are answered with the verdicts when the examination has ended.
+    /// Requests that are answered with the verdicts as soon as all properties have one.
     pub waiting: Vec<RequestId>,
     /// Requests that are handled when the program has been read.
     pub deferred: Vec<Request>,

@@ -461,8 +461,8 @@ fn within(bounds: Bounds, cell: CellId) -> Option<Command> {
     bounds.condition(&Expr::Leaf(cell)).map(Command::Assume)
 }
 
-/// Folds constants. A conjunction or disjunction is also folded if its left operand decides it, and a conjunction with 0 on the right if its left
-/// operand cannot fault.
+/// Folds constants. If the left operand of a conjunction or disjunction is constant, the result is that constant or the truth value of the right
+/// operand (two constants that do not decide it stay as they are). A conjunction with 0 on the right is 0 if its left operand cannot fault.
 fn simplified(e: Expr<CellId>) -> Expr<CellId> {
     match e {
         Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {

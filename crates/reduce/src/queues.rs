@@ -33,7 +33,7 @@ pub struct Queue {
     pub count: Option<RegisterId>,
     /// The memory cell of each store (`lhs`).
     pub cells: Vec<RegisterId>,
-    /// The value of each store (`rhs`).
+    /// For each place, the register that holds the value of its store (`rhs_1`, `rhs_2`, ...).
     pub values: Vec<RegisterId>,
 }
 

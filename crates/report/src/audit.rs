@@ -15,7 +15,7 @@ use crate::words::Source;
 /// Why a read-modify-write is not weakened.
 const FIXED: &str = "a read-modify-write is an atomic step that drains the buffer, with every order";
 
-/// What an audit does not say.
+/// The note below an audit: conclusions that must not be drawn from it.
 const CAUTION: &str = "this is about this memory model alone. Processors such as ARM, POWER and RISC-V reorder what x86 keeps in order, and there an order may be needed \
     that is not needed here; and a compiler may move relaxed and plain accesses, which the model leaves in program order. So an order that is not needed here is no advice to remove it from \
     portable code";
@@ -74,7 +74,7 @@ fn conclusion(audited: &Audited, model: &str, style: Style) -> String {
     format!("{}{alone}{same}{confirmed}{because}", style.bad(&weaker))
 }
 
-/// What holds for the operations as a whole.
+/// Remarks on all operations together: which cannot be weakened, how many can be weakened at the same time, and the limits of an audit.
 fn remarks(source: Source<'_>, model: &str, audited: &[Audited]) -> String {
     let mut text = String::new();
     let fixed = audited.iter().filter(|audited| matches!(audited.need, Need::Fixed));
@@ -115,7 +115,7 @@ struct Audit<'a> {
     together: Option<bool>,
     /// The weakest form that is enough; `none` if the operation can be removed.
     weaker: Option<&'a str>,
-    /// Whether that form is the same under the memory model.
+    /// Whether the memory model does not distinguish that form from the one in the text.
     same: Option<bool>,
     /// Whether the proof about that form was checked.
     checked: Option<bool>,

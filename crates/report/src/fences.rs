@@ -22,7 +22,7 @@ use crate::words::Source;
 /// The question that was asked, and the time the answer took.
 #[derive(Clone, Copy)]
 pub struct Question<'a> {
-    /// The goal: the properties that the fences must establish.
+    /// The name of the goal of the fences: `safety`, `robustness` or `triangular`.
     pub goal: &'a str,
     /// The name of the memory model.
     pub model: &'a str,
@@ -400,7 +400,7 @@ struct Fence<'a> {
     function: Option<String>,
     /// The calls of this function, if it is a library function: the fence serves all of them.
     callers: Vec<Call<'a>>,
-    /// The folder to name with `--allow`, if the file must not be changed without.
+    /// The folder to name with `--allow`, if the file must not be changed otherwise.
     allow: Option<&'a str>,
     needed_because: Option<Trace<'a>>,
 }

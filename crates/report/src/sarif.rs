@@ -116,7 +116,7 @@ impl Log {
         self.note(&format!("{file}: {message}"), "error");
     }
 
-    /// Adds the warnings about a program.
+    /// Adds the warnings about a program, and what was assumed about it, as warnings; each only once.
     fn warn(&mut self, source: Source<'_>) {
         let assumed = source.facts.assumed.iter();
         let assumed =

@@ -47,7 +47,8 @@ fn explored(checked: &Checked) -> String {
     format!("{}{of_these}, {}", count(all, "execution"), count(executions.events, "event"))
 }
 
-/// Whether the proof is a set of states with versions, in which states are equal if they differ only by an order-preserving renaming of versions.
+/// Whether the proof is a set of states with versions, that is, with unbounded numbers that matter only through their order. The set has one of all
+/// states that differ only by an order-preserving renaming of versions.
 pub(crate) fn up_to_versions(checked: &Checked) -> bool {
     let has_versions = |proof: &Proof| matches!(proof, Proof::States(set) if set.versions.is_some());
     checked.certificate().is_some_and(|certificate| certificate.proofs.iter().any(has_versions))

@@ -14,8 +14,8 @@ use fencewright_program::{
 
 /// Maximum length of an excerpt of the source, in characters.
 const LONGEST_EXCERPT: usize = 60;
-/// A precedence higher than that of every binary operator.
-const TIGHTEST: u8 = 9;
+/// A precedence higher than that of every binary operator that is written between its operands.
+const TIGHTEST: u8 = 10;
 /// Maximum length of the text of an action, in characters.
 const LONGEST_ACTION: usize = 2_000;
 
@@ -326,5 +326,16 @@ mod tests {
         assert_eq!(shortened("abcdef", 6), "abcdef");
         assert_eq!(shortened("abcdefg", 6), "abc...");
         assert_eq!(shortened("äöüäöüä", 6), "äöü...");
+    }
+    #[test]
+    fn operands_of_unary_operators_are_parenthesised() {
+        use fencewright_program::{BinaryOp, UnaryOp};
+        let binary =
+            |op, left, right| Expr::Binary(op, Box::new(Expr::Leaf(left)), Box::new(Expr::Leaf(right)));
+        let negated = |operand| Expr::Unary(UnaryOp::Not, Box::new(operand));
+        let text = |e: &Expr<&str>| expression_of_texts(e, |leaf| (*leaf).to_owned());
+        assert_eq!(text(&negated(binary(BinaryOp::Mul, "a", "b"))), "!(a * b)");
+        assert_eq!(text(&negated(binary(BinaryOp::Or, "a", "b"))), "!(a || b)");
+        assert_eq!(text(&negated(Expr::Leaf("a"))), "!a");
     }
 }

@@ -3,6 +3,7 @@
 //! A buffer consists of a queue of at most k stores (under PSO: k stores to each memory cell) and, for all other stores of the thread, a *multiset of
 //! values* for each cell. The multisets ignore the order of stores, except that the value added last is known for each cell. The parameters of the
 //! buffer select one of these machines:
+//!
 //! | | k | counts | figure |
 //! |---|---|---|---|
 //! | value set | 0 | 1 means 1 or more | Fig. 3.6 |

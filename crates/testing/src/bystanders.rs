@@ -66,7 +66,7 @@ pub(crate) fn own_variable(program: &mut Program, t: usize) -> VariableId {
     own
 }
 
-/// Redirects all accesses of a thread to a variable that no other thread accesses.
+/// Makes all accesses of a thread go to a new variable that no other thread accesses.
 fn keep_to_itself(program: &mut Program, t: usize) {
     let own = own_variable(program, t);
     for op in program.threads[t].edges.iter_mut().flat_map(|edge| ops_mut(&mut edge.action)) {

@@ -193,7 +193,7 @@ pub fn unknown_cells(count: usize) -> String {
     )
 }
 
-/// A queue in an array: many interleavings, finitely many states.
+/// A queue in an array: many interleavings, and finitely many states under SC (under TSO and PSO the buffers of `get` are unbounded).
 pub fn queue(threads: usize, length: usize) -> String {
     format!(
         "const N = {threads};\nconst L = {length};\nshared q[L], head, tail;\nthread put[me in 0..N] {{\n    var t;\n    loop {{\n        \

@@ -145,7 +145,7 @@ pub struct Executions {
 pub struct Round {
     /// The number of contexts that the search allowed.
     pub contexts: u32,
-    /// Number of stored states.
+    /// Number of states stored since the previous round, or since the search was restarted.
     pub states: u64,
     /// Time for this number of contexts alone, in seconds.
     pub seconds: f64,

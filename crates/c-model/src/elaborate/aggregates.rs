@@ -103,7 +103,7 @@ impl Elaborator<'_> {
         undefined
     }
 
-    /// The paths to all scalars that a value of this type contains.
+    /// The paths to all scalars that a value of this type contains; of a union, to those in its first member.
     pub(super) fn scalars(&self, ty: &Type, span: Span) -> Result<Vec<Vec<Step>>> {
         let mut ways = Vec::new();
         self.collect(ty, &mut Vec::new(), &mut ways);

@@ -278,7 +278,12 @@ impl Elaborator<'_> {
         }
         let before = self.read(&target, span)?;
         let before = if old { self.kept_value(before, &place.ty, span)? } else { before };
+        let start = self.accesses;
         let value = self.value(value)?;
+        if self.accesses.since(start).writes > 0 && matches!(target.spot, super::Spot::Memory(_)) {
+            let text = "C does not define the order of these accesses to memory: the left side is read first, but last by gcc";
+            self.warn(span, text);
+        }
         let new = self.operated(before.clone(), op, &place.ty, left, value, false, span)?;
         self.write(&target, new.clone(), span)?;
         match (&target.spot, old) {
@@ -353,7 +358,8 @@ fn as_typed(mut pointer: &Expr) -> &Expr {
     pointer
 }
 
-/// The pointer `p`, the number `n` and a sign: of `(char *)p + n` the sign is -1, of `(uintptr_t)p - n` it is 1. `None` for other expressions.
+/// The pointer `p`, the number `n` and the sign `s` of an address that is `s * n` bytes before `p`: `(char *)p + n` has the sign -1, and
+/// `(uintptr_t)p - n` the sign 1. `None` for other expressions.
 fn moved_back(address: &Expr) -> Option<(&Expr, &Expr, i128)> {
     let (from, by, sign) = match &address.kind {
         ExprKind::Move(bytes, by) => {

@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::frames::{Frame, Slot};
 use super::lifetimes::{around_labels, declared};
 use super::objects::{Spot, Target};
-use super::{Elaborator, Result, Writer};
+use super::{Accesses, Elaborator, Result, Writer};
 
 /// Maximum nesting depth of inlined calls.
 const MOST_CALLS: usize = 100;
@@ -64,13 +64,23 @@ impl Elaborator<'_> {
         }
     }
 
+    /// Evaluates arguments from left to right. Gives a warning where another order, such as that of gcc, makes a difference: to the thread itself, or
+    /// because several arguments read what other threads may write.
     pub(super) fn arguments(&mut self, arguments: &[Expr]) -> Result<Vec<Argument>> {
-        let mut values = Vec::new();
+        let (mut values, mut before) = (Vec::new(), Vec::new());
         for argument in arguments {
+            let start = self.accesses;
             values.push(match argument.ty.kind {
                 TypeKind::Record(_) => Argument::Aggregate(self.aggregate(argument)?),
                 _ => Argument::Scalar(self.value(argument)?),
             });
+            let own = self.accesses.since(start);
+            let matters = |other: &Accesses| own.conflict(*other) || own.ordered.min(other.ordered) > 0;
+            if before.iter().any(matters) {
+                let text = "C does not define the order in which arguments access memory: they are evaluated from left to right, and by gcc from right to left";
+                self.warn(argument.span, text);
+            }
+            before.push(own);
         }
         Ok(values)
     }
@@ -266,8 +276,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Elaborates the body of the current function, up to the label that is the target of `return`. If the function has labels, the body is
-    /// elaborated until the facts at these labels reach a fixpoint.
+    /// Elaborates the body of the current function, up to the label that is the target of `return`. If the function has labels that are targets of
+    /// jumps, the body is elaborated until the facts at these labels reach a fixpoint.
     pub(super) fn body(&mut self, function: FunctionId) -> Result<()> {
         if let Some(what) = self.replacement(function) {
             return self.replaced_body(function, &what);

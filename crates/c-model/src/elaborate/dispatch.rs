@@ -157,8 +157,8 @@ impl Elaborator<'_> {
         Ok(self.outcome(result))
     }
 
-    /// The functions to which `target` may point: a register, or a constant that is not the address of a function and so has no targets. `None` if
-    /// this attempt has to leave the call out.
+    /// The functions that a call through `target` may reach. `target` is a register, or a constant that is not the address of a function; such a
+    /// constant has no targets. `None` if this attempt has to leave the call out.
     pub(super) fn targets(
         &mut self,
         target: &Operand,

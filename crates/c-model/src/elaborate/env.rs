@@ -50,12 +50,12 @@ pub enum Section {
     Outside,
     /// On all paths to this point, the thread is in an atomic section, or in this number of nested ones.
     Inside(u8),
-    /// The thread is in an atomic section on some paths to this point, but not on all.
+    /// The paths to this point differ: the thread is in an atomic section on some of them only, or in different numbers of nested ones.
     Unclear,
 }
 
 impl Env {
-    /// Keeps the facts that also hold in another environment. With `widen`, a range that differs becomes the range of the type.
+    /// Joins another environment into this one. With `widen`, a range that differs becomes the range of the type.
     pub fn join(&mut self, other: &Env, widen: bool) {
         if self.section != other.section {
             self.section = Section::Unclear;

@@ -169,7 +169,7 @@ impl Elaborator<'_> {
         let second = self.value(b)?;
         let end = self.accesses;
         let (left, right) = (middle.since(start), end.since(middle));
-        if left.writes > 0 && right.any() || right.writes > 0 && left.any() {
+        if left.conflict(right) {
             self.warn(b.span, "C does not define the order of these accesses to memory: they are evaluated from left to right");
         }
         Ok((first, second))

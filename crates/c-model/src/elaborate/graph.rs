@@ -1,4 +1,5 @@
-//! Syntactic facts about functions: which functions create or join threads, whose address is taken, and which labels are targets of jumps.
+//! Syntactic facts about a program: which functions create or join threads, whose address is taken, which labels are targets of jumps, which
+//! variables keep their initial values, and which features are used.
 
 use fencewright_c::typed::tree::{
     AssemblyInput, Block, Callee, Expr, ExprKind, FunctionId, GlobalId, Initial, LabelId, Place, PlaceKind,
@@ -8,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::raw;
 
-/// Facts about all functions.
+/// Syntactic facts about the whole program.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     creates: Vec<bool>,
@@ -26,7 +27,7 @@ pub(super) struct Graph {
     pub(super) detached_by_attributes: bool,
     /// Variables with static storage that are written or whose address is taken.
     changed: FxHashSet<GlobalId>,
-    /// The types with which byte arrays are laid out that are memory for a structure.
+    /// For each byte array that serves as memory for a structure, the type with which it is laid out.
     raw: FxHashMap<GlobalId, Type>,
 }
 
@@ -178,7 +179,7 @@ impl Graph {
         !self.changed.contains(&global)
     }
 
-    /// The type with which a byte array is laid out that is memory for a structure; `None` for other variables.
+    /// The type with which a byte array that serves as memory for a structure is laid out; `None` for other variables.
     pub(super) fn raw(&self, global: GlobalId) -> Option<&Type> {
         self.raw.get(&global)
     }

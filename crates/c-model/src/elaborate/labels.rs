@@ -21,7 +21,7 @@ pub(super) struct Join {
     pub supposed: Option<Env>,
 }
 
-/// A snapshot of the elaborator, to which a discarded attempt is rolled back.
+/// A snapshot of the state of the elaborator, which is restored when an attempt is discarded.
 #[derive(Clone, Debug)]
 pub(super) struct Mark {
     registers: usize,
@@ -235,7 +235,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Ends the execution at translation time, because control depends on an unknown value.
+    /// Ends the execution at translation time, because control depends on an unknown value; the execution fails if `main` has created no thread yet.
     pub(super) fn must_run(&mut self) {
         match self.phase {
             super::Phase::Alone => self.refuted = true,

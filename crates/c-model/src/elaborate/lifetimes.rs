@@ -153,7 +153,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Emits, at the point where code starts, `End` for each lifetime that ended during the execution at translation time.
+    /// Emits, where the execution at translation time ends and code begins, `End` for each lifetime that has ended so far.
     pub(super) fn end_before(&mut self, span: Span) {
         let mut gone: Vec<ObjectId> = self.left_behind().collect();
         gone.sort();
@@ -192,7 +192,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Marks an access to a local variable whose lifetime may have ended, so that the access is checked.
+    /// Marks an access to a local variable of another thread, or to one whose lifetime may have ended, so that the access is checked.
     pub(super) fn follow(&mut self, place: &Location, span: Span) {
         let Base::Object(object) = place.base else { return };
         let Origin::Local(thread) = self.objects[object.0 as usize].origin else { return };

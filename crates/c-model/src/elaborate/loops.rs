@@ -1,5 +1,5 @@
-//! Loops. A loop that creates threads is unrolled, and so is a loop that joins threads if the numbers of these threads must be known. Other loops are
-//! kept.
+//! Loops. A loop that creates threads is unrolled, and so is one that joins threads, if its conditions are known and its iterations are few. Other
+//! loops are kept, except while `main` is executed at translation time as the only thread.
 
 use fencewright_c::typed::tree::{Expr, Statement};
 use fencewright_code::core::{StmtKind, Value};

@@ -2,9 +2,9 @@
 //!
 //! Elaboration starts at `main` and follows control flow. Calls are inlined, and known values (numbers, addresses, functions: see `env`) replace the
 //! expressions that compute them, so that `lock(&l)` accesses `l` itself. Every created thread is elaborated in the same way (`threads`). As long as
-//! `main` runs alone and all values are known, `main` is executed at translation time, and the resulting contents of memory become the initial state
-//! of the program (`Phase`). If this execution fails, elaboration starts over without it. A loop is elaborated repeatedly until the facts at its head
-//! are a fixpoint (`loops`); only the code of the last elaboration is kept.
+//! all values are known and no other thread can see what `main` does, `main` is executed at translation time, and the resulting contents of memory
+//! become the initial state of the program (`Phase`). If this execution fails, elaboration starts over without it. A loop is elaborated repeatedly
+//! until the facts at its head are a fixpoint (`loops`); only the code of the last elaboration is kept.
 
 mod aggregates;
 mod assign;
@@ -61,7 +61,7 @@ const MOST_STEPS: usize = 100_000;
 const DEEPEST: usize = 1_500;
 /// Maximum number of attempts; each attempt starts with the premises that the previous attempt derived about the whole program.
 const MOST_ATTEMPTS: usize = 40;
-/// Number of attempts after which calls through pointers are assumed to go to any function of their type.
+/// Number of attempts after which calls through pointers are assumed to go to any function of their type whose address is taken.
 const MOST_ATTEMPTS_FOR_TARGETS: usize = 25;
 /// Maximum number of threads.
 const MOST_THREADS: usize = 64;
@@ -75,7 +75,8 @@ pub const DEPTHS: [usize; 5] = [8, 6, 4, 2, 1];
 /// Options of elaboration.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'r> {
-    /// Whether waits on condition variables may wake up spuriously. C allows such wakeups, but they hide lost signals.
+    /// Whether waits on condition variables and futexes may wake up spuriously: true for safety properties, false for `deadlock` and `termination`,
+    /// where such wakeups would hide lost signals.
     pub spurious: bool,
     /// Whether an allocation may return freed memory.
     pub reuse: Reuse,
@@ -127,12 +128,23 @@ struct Premises {
 #[derive(Clone, Copy, Debug, Default)]
 struct Accesses {
     reads: usize,
+    /// The reads among them that are volatile or atomic.
+    ordered: usize,
     writes: usize,
 }
 
 impl Accesses {
     fn since(self, start: Accesses) -> Accesses {
-        Accesses { reads: self.reads - start.reads, writes: self.writes - start.writes }
+        Accesses {
+            reads: self.reads - start.reads,
+            ordered: self.ordered - start.ordered,
+            writes: self.writes - start.writes,
+        }
+    }
+
+    /// Whether the order of these accesses and of others matters even to a single thread: one side writes, and the other one reads or writes.
+    fn conflict(self, others: Accesses) -> bool {
+        self.writes > 0 && others.any() || others.writes > 0 && self.any()
     }
 
     fn any(self) -> bool {
@@ -257,7 +269,7 @@ pub struct Elaborator<'u> {
     reach: Vec<Reach>,
     globals: FxHashMap<(GlobalId, Option<ThreadNumber>), ObjectId>,
     uses: FxHashMap<GlobalId, Uses>,
-    /// Pairs of objects whose addresses were compared.
+    /// Pairs of objects whose addresses were compared and found different.
     compared: Vec<(ObjectId, ObjectId)>,
     calls: Vec<Call>,
     functions: replaced::Found,
@@ -286,7 +298,7 @@ pub struct Elaborator<'u> {
     threads_counted: usize,
     /// The uses of futexes.
     futexes: builtins::Futexes,
-    /// For each thread that waits for a futex, the variables about its sleep, by name.
+    /// The variables that record the sleep of a thread that waits for a futex, by thread and name.
     asleep: FxHashMap<(ThreadNumber, &'static str), ObjectId>,
     done: Vec<Writer>,
     phase: Phase,

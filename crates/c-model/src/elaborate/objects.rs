@@ -46,7 +46,7 @@ impl Target {
         Target { spot, ty, access }
     }
 
-    /// The place, accessed in another way.
+    /// The place with another kind of access.
     pub fn accessed(self, access: Access) -> Self {
         Target { access, ..self }
     }

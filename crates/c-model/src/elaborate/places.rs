@@ -260,8 +260,9 @@ impl Elaborator<'_> {
         Ok(Operand { value, range, points: Some(node) })
     }
 
-    /// The path to the member that starts where the structure of type `ty` at the end of this path ends, as for an array that a program places behind
-    /// the structure that describes it. `None` for a member that an access with this type could mean: such an access is out of bounds.
+    /// The target of `p + 1`, where `p` points to the structure of type `ty` at the end of this path: the member directly after that structure, as in
+    /// programs that place an array behind the structure that describes it. `None` if there is no such member, or if an access of type `ty` to it is
+    /// possible: then `p + 1` is taken as the end of an array with one element, so that such an access is out of bounds.
     fn behind(&self, object: ObjectId, way: &[Step], ty: &Type) -> Option<Vec<Step>> {
         let (Step::Field(field), around) = way.split_last()? else { return None };
         let (TypeKind::Record(_), TypeKind::Record(around_it)) =

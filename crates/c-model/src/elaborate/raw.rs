@@ -18,7 +18,7 @@ use super::graph::{Part, root, walk_block, walk_initial};
 use super::objects::{Spot, Target};
 use super::{Elaborator, Result};
 
-/// The alignment in bytes of arrays that have at least as many bytes.
+/// Arrays of at least this many bytes are aligned to this many bytes.
 const ALIGNED: u64 = 16;
 
 /// The uses of a variable.
@@ -30,7 +30,7 @@ struct Uses {
     record: Option<RecordId>,
 }
 
-/// The types with which byte arrays are laid out that are memory for a structure.
+/// For each byte array that serves as memory for a structure, the type with which it is laid out.
 pub(super) fn types(unit: &Unit) -> FxHashMap<GlobalId, Type> {
     let mut uses: FxHashMap<GlobalId, Uses> = FxHashMap::default();
     let mut visit = |part: Part<'_>| match part {

@@ -1,7 +1,7 @@
 //! Functions without a body, and functions that the user replaces: `--havoc`, `--skip` and `--stub`.
 //!
-//! A call of a function that has no body and no model is an error. Elaboration goes on as if such a function returned any value, so that all errors
-//! of this kind are found at once. This only reaches more code than the program can execute.
+//! A call of a function that has no body and no model is an error. Elaboration goes on as if such a function returned any integer, or null instead of
+//! a pointer, so that it finds several errors of this kind at once. So elaboration may reach code that the program cannot execute.
 
 use fencewright_c::typed::tree::{Expr, FunctionId, Type, TypeKind};
 use fencewright_code::numbers::Operand;
@@ -177,7 +177,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Calls a function that has neither a body nor a model, which is an error. The result is any value.
+    /// Records the error that a called function has neither a body nor a model, once for each function.
     pub(super) fn missing_function(&mut self, name: &str, advice: Option<&str>, span: Span) {
         if self.functions.missing.iter().any(|(known, _)| known == name) {
             return;

@@ -43,7 +43,8 @@ pub(super) struct Sized {
     unit: u64,
 }
 
-/// Work whose size is distinguished, for messages: `what` takes place, and `verb` is what the program does.
+/// An operation on a number of bytes that is not a constant. In messages, `what` names the operation ("an allocation"), and `verb` what the program
+/// does ("allocate").
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizing {
     pub what: &'static str,

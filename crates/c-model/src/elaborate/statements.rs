@@ -166,8 +166,9 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Emits a branch whose two blocks have been elaborated, and joins the facts at their ends. The current facts are those at the end of the second
-    /// block.
+    /// Emits a branch whose two blocks have been elaborated, and joins the facts at those of their ends that control reaches. `then` is the first
+    /// block, `after` has the facts at its end, and `comes` says whether control reaches that end; the current facts are those at the end of the
+    /// second block.
     fn meet(
         &mut self,
         condition: Value,
@@ -200,6 +201,7 @@ impl Elaborator<'_> {
         // A label is emitted only if some statement jumps to it.
         let function = self.frame().function;
         if self.graph.is_target(function, label) {
+            self.without_cleanups(span)?;
             if let Some(until) = self.graph.repeated_until(function, label) {
                 self.must_run();
                 self.frame().repeated.push(until);
@@ -212,6 +214,7 @@ impl Elaborator<'_> {
     }
 
     fn goto(&mut self, label: LabelId, span: Span) -> Result<()> {
+        self.without_cleanups(span)?;
         let mut join: Join = match self.frame().labels.remove(&label) {
             Some(join) => join,
             None => self.join(),
@@ -253,7 +256,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// Whether control can enter a statement other than at its beginning.
+/// Whether control can enter a statement other than from the statement before it: by a jump to a label or a case.
 pub(super) fn has_entry(statement: &Statement) -> bool {
     match &statement.kind {
         StatementKind::Case(..) | StatementKind::Default(_) | StatementKind::Label(..) => true,

@@ -1,8 +1,8 @@
 //! Threads: how they are created, start, end and are joined.
 //!
-//! A thread that `main` creates while it is executed at translation time starts together with the program. Any other thread first waits for a flag: 1
-//! means that the thread was created, 2 that it never will be. The creator's buffer is empty when it sets the flag. A thread that may be joined sets
-//! a second flag when it has ended and its buffer is empty; the same step stores its result.
+//! `main`, and the threads that it creates while it is executed at translation time, start together with the program. Any other thread first waits
+//! for a flag: 1 means that the thread was created, 2 that it never will be. The creator's buffer is empty when it sets the flag to 1. A thread that
+//! may be joined sets a second flag when it has ended and its buffer is empty; the same step stores its result.
 //!
 //! Joining or detaching a thread *releases* it, which may happen at most once. A variable records whether a thread was released. If only one thread
 //! can release it, this variable becomes a register, and constant propagation removes the register and its checks.
@@ -223,8 +223,8 @@ impl Elaborator<'_> {
             this.nested(|this| this.body(function))?;
             this.leave_thread(number > 0, span)
         })?;
-        // Lifetimes of `main` may have ended before the created threads start. The ends of these lifetimes, and the end of `main` as a reader, have to be
-        // emitted, so the execution at translation time ends here.
+        // Lifetimes of `main` may have ended before the created threads start. The ends of these lifetimes, and the end of `main` as a reader of RCU,
+        // have to be emitted, so the execution at translation time ends here.
         if self.phase == Phase::Creating
             && (self.left_behind().next().is_some() || self.writer.nesting.is_some())
         {

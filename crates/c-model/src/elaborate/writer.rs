@@ -87,7 +87,7 @@ impl Writer {
 }
 
 impl Elaborator<'_> {
-    /// Emits a statement or, while `main` is executed at translation time, executes it.
+    /// Emits a statement. While `main` is executed at translation time, a statement without effect is left out, and any other ends that execution.
     pub fn emit(&mut self, kind: StmtKind, span: Span) {
         if !self.writer.reachable {
             return;
@@ -110,7 +110,10 @@ impl Elaborator<'_> {
             }
         }
         match &kind {
-            StmtKind::Load(..) => self.accesses.reads += 1,
+            StmtKind::Load(_, _, access) => {
+                self.accesses.reads += 1;
+                self.accesses.ordered += usize::from(matches!(access, Access::Volatile | Access::Atomic));
+            }
             StmtKind::Store(..) | StmtKind::Update { .. } | StmtKind::Atomic(_) => self.accesses.writes += 1,
             // Freed memory counts as escaped, so that later accesses to it are emitted and checked.
             StmtKind::Special(ObjectEvent::Free(value, ..)) => self.publish(&value.clone()),

@@ -116,7 +116,7 @@
 #define SCNxMAX "lx"
 #define SCNxPTR "lx"
 typedef struct { intmax_t quot, rem; } imaxdiv_t;
-// Declared only:
+// Declared only: the functions below have no model.
 intmax_t imaxabs(intmax_t value);
 imaxdiv_t imaxdiv(intmax_t value, intmax_t by);
 intmax_t strtoimax(const char *text, char **end, int base);

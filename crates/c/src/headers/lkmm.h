@@ -9,7 +9,7 @@
 #define cmpxchg_long_relaxed(place, old, value) cmpxchg_relaxed(place, old, value)
 #define cmpxchg_long_acquire(place, old, value) cmpxchg_acquire(place, old, value)
 #define cmpxchg_long_release(place, old, value) cmpxchg_release(place, old, value)
-// What that tool's own headers, such as <rcu.h>, are made of.
+// Macros that the other headers of these benchmarks, such as <rcu.h>, use.
 #define __LKMM_FENCE(order) __fencewright_lkmm_##order
 #define __fencewright_lkmm_mb smp_mb()
 #define __fencewright_lkmm_rmb smp_rmb()

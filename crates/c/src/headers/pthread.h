@@ -94,7 +94,7 @@ int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struc
 int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until);
 int pthread_rwlock_clockrdlock(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until);
 int pthread_rwlock_clockwrlock(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until);
-// Declared only:
+// Declared only: the functions below have no model.
 int pthread_atfork(void (*before)(void), void (*parent)(void), void (*child)(void));
 int pthread_attr_getdetachstate(const pthread_attr_t *attributes, int *state);
 int pthread_attr_getstacksize(const pthread_attr_t *attributes, size_t *size);

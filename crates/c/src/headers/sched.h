@@ -16,7 +16,7 @@ typedef struct { unsigned long __bits[16]; } cpu_set_t;
 #define CPU_ISSET(cpu, set) ((int)((set)->__bits[(cpu) / 64] >> (cpu) % 64 & 1))
 int sched_yield(void);
 int sched_getcpu(void);
-// Declared only:
+// Declared only: the functions below have no model.
 int sched_getaffinity(pid_t process, size_t size, cpu_set_t *set);
 int sched_setaffinity(pid_t process, size_t size, const cpu_set_t *set);
 int sched_get_priority_max(int policy);

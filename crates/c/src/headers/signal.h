@@ -57,7 +57,7 @@ struct sigaction { __sighandler_t sa_handler; void (*sa_sigaction)(int, siginfo_
 #define SIGSYS 31
 #define SIGPOLL SIGIO
 #define NSIG 65
-// Declared only:
+// Declared only: the functions below have no model.
 __sighandler_t signal(int number, __sighandler_t handler);
 int sigaction(int number, const struct sigaction *action, struct sigaction *before);
 int raise(int number);

@@ -33,7 +33,7 @@ int sscanf(const char *text, const char *format, ...);
 int setvbuf(FILE *file, char *buffer, int mode, size_t size);
 void perror(const char *text);
 void setbuf(FILE *file, char *buffer);
-// Declared only:
+// Declared only: the functions below have no model.
 int vprintf(const char *format, va_list arguments);
 int vfprintf(FILE *file, const char *format, va_list arguments);
 int vsprintf(char *to, const char *format, va_list arguments);

@@ -33,7 +33,7 @@ int abs(int value);
 long labs(long value);
 int atoi(const char *text);
 long atol(const char *text);
-// Declared only:
+// Declared only: the functions below have no model.
 long long llabs(long long value);
 div_t div(int value, int by);
 ldiv_t ldiv(long value, long by);

@@ -51,7 +51,7 @@ static inline char *strcat(char *to, const char *from)
 }
 char *strdup(const char *text);
 char *strerror(int number);
-// Declared only:
+// Declared only: the functions below have no model.
 void *memchr(const void *from, int value, size_t size);
 void *memrchr(const void *from, int value, size_t size);
 void *memmem(const void *from, size_t size, const void *part, size_t length);

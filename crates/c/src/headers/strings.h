@@ -17,7 +17,7 @@ static inline int ffsll(long long value)
 {
     return __builtin_ffsll(value);
 }
-// Declared only:
+// Declared only: the functions below have no model.
 char *index(const char *text, int character);
 char *rindex(const char *text, int character);
 int strcasecmp(const char *first, const char *second);

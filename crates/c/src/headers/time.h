@@ -24,7 +24,7 @@ time_t time(time_t *result);
 clock_t clock(void);
 int clock_gettime(clockid_t clock, struct timespec *result);
 int nanosleep(const struct timespec *wanted, struct timespec *rest);
-// Declared only:
+// Declared only: the functions below have no model.
 int clock_getres(clockid_t clock, struct timespec *result);
 int clock_settime(clockid_t clock, const struct timespec *value);
 int clock_nanosleep(clockid_t clock, int flags, const struct timespec *wanted, struct timespec *rest);

@@ -24,7 +24,7 @@ unsigned int sleep(unsigned int seconds);
 int usleep(unsigned int microseconds);
 int fork(void);
 _Noreturn void _exit(int status);
-// Declared only:
+// Declared only: the functions below have no model.
 ssize_t read(int file, void *to, size_t size);
 ssize_t write(int file, const void *from, size_t size);
 ssize_t pread(int file, void *to, size_t size, off_t at);

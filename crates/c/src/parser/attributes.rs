@@ -1,5 +1,5 @@
-//! Attributes of GNU C. Attributes that affect the layout are kept, attributes that would change what the program does are errors, and all others are
-//! ignored.
+//! Attributes of GNU C. Attributes that affect the layout, or what a name stands for, are kept, attributes that would change what the program does
+//! are errors, and all others are ignored.
 
 use super::{Parser, Read};
 use crate::ast::{Alignment, Attributes, Integer, Mode, Rank, Type, TypeKind};
@@ -15,7 +15,8 @@ const REFUSED: [(&str, &str); 5] = [
 ];
 
 impl Parser<'_> {
-    /// Skips `__attribute__((...))` and `__extension__`. Attributes that affect the layout are added to `self.attributes`.
+    /// Skips `__attribute__((...))` and `__extension__`. Attributes that affect the layout, or what a name stands for, are added to
+    /// `self.attributes`.
     pub(super) fn skip_attributes(&mut self) -> Read<()> {
         loop {
             if self.takes_any(&["__attribute__", "__attribute"]) {

@@ -9,25 +9,26 @@ use super::{MOST_ERRORS, Parser, Read, Scope, Tag};
 use crate::ast::{Item, RecordId};
 use crate::token::{Symbol, Token};
 
-/// The position of a structure without a tag: that of its keyword in the text of a file and, if a macro brings it, of the use.
+/// Identifies a structure without a tag: the position of its keyword, and the position in the source text of the macro use that produced the keyword
+/// (the same position again if no macro did).
 pub(super) type Place = (Span, Span);
 
 /// The structures and unions at file scope of the source files so far.
 #[derive(Default)]
 pub(super) struct Linked {
     tags: FxHashMap<Symbol, RecordId>,
-    /// Those without a tag, which a header defines in each file that includes it.
+    /// The structures without a tag: a header defines them in each source file that includes it.
     untagged: FxHashMap<Place, RecordId>,
     /// Number of structures before the current source file.
     before: usize,
-    /// Definitions, with later definitions of the same structure.
+    /// Pairs of a definition and a later definition of the same structure in another source file.
     pub again: Vec<(RecordId, RecordId)>,
-    /// The numbers of structures that the current file defines again or, though an earlier file mentions them, for the first time.
+    /// The structures that an earlier file mentions and the current file has defined, again or for the first time.
     here: Vec<RecordId>,
 }
 
 impl Linked {
-    /// Begins a source file; `scope` is the one of the file before.
+    /// Begins a source file; `scope` is the file scope of the previous one.
     pub fn next(&mut self, scope: Scope, records: usize) {
         for (symbol, tag) in scope.tags {
             if let Tag::Record(id) = tag {
@@ -43,18 +44,19 @@ impl Linked {
         self.tags.get(&tag).copied()
     }
 
-    /// The structure without a tag that earlier files define at this place; `id` is the number of the present one, if there is none.
+    /// The structure without a tag that an earlier file defines at this place. If no file has defined one there, `id`, the number of the structure
+    /// that is being defined, is recorded for the place.
     pub fn untagged(&mut self, place: Place, id: RecordId) -> Option<RecordId> {
         let known = *self.untagged.entry(place).or_insert(id);
         ((known.0 as usize) < self.before).then_some(known)
     }
 
-    /// Whether a structure that is defined was defined by an earlier file, and not yet by this one.
+    /// Whether an earlier file has a definition of this structure and the current file has none yet, provided that the structure is defined at all.
     pub fn was_defined_before(&self, id: RecordId) -> bool {
         (id.0 as usize) < self.before && !self.here.contains(&id)
     }
 
-    /// Records that this file defines a structure of an earlier one.
+    /// Records that the current file defines a structure that an earlier file mentions.
     pub fn defines(&mut self, id: RecordId) {
         if (id.0 as usize) < self.before {
             self.here.push(id);

@@ -58,7 +58,7 @@ impl Words {
 }
 
 impl Parser<'_> {
-    /// Whether the n-th token from here starts a declaration or a type name.
+    /// Whether a type starts at the n-th token from here.
     pub(super) fn starts_type(&self, n: usize) -> bool {
         let mut n = n;
         while self.word_at(n) == "__extension__" {
@@ -253,7 +253,8 @@ impl Parser<'_> {
         Ok(TypeKind::Record(id).into())
     }
 
-    /// The structure, and the one that this text describes: a source file may describe a structure that another one has defined.
+    /// Parses a structure or union. Returns the one that the text means, and the one that receives the members parsed here: they differ if an earlier
+    /// source file has already defined the structure.
     fn record(&mut self) -> Read<(RecordId, RecordId)> {
         let (span, place) = (self.span(), self.place());
         let union = self.is("union");
@@ -311,7 +312,7 @@ impl Parser<'_> {
         Ok((id, id))
     }
 
-    /// Where the next token is written.
+    /// The [`Place`] of a structure without a tag whose keyword is the next token.
     fn place(&self) -> Place {
         (self.peek().map_or(self.end, |token| token.span), self.span())
     }

@@ -79,7 +79,7 @@ impl Reader<'_> {
     /// Parses a conditional expression. If it is not `evaluated`, such as the right side of `0 &&`, a division by zero in it is no error.
     fn conditional(&mut self, evaluated: bool) -> Result<Value, Error> {
         if self.depth >= DEEPEST {
-            return Err(self.error("this condition is nested too deeplyly"));
+            return Err(self.error("this condition is nested too deeply"));
         }
         self.depth += 1;
         let value = self.choice(evaluated);

@@ -150,7 +150,7 @@ impl Preprocessor<'_> {
         if depth > DEEPEST {
             return Err(Error::new(
                 self.outermost(token),
-                "macros in arguments of macros are nested too deeplyly",
+                "macros in arguments of macros are nested too deeply",
             ));
         }
         let expansion = self.expansion(used, token, close);

@@ -42,7 +42,7 @@ pub enum Form {
 /// The author of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
-    /// The user: the main file, and included files that are neither model headers nor in folders of the system.
+    /// The user: source files, and included files that are neither model headers nor in folders of the system.
     #[default]
     User,
     /// Fencewright: the file is a model header.
@@ -100,7 +100,7 @@ pub enum MacroOption {
 
 /// Finds and reads the files that the program includes.
 pub trait Files {
-    /// Called before a source file is read. What follows is included from this file.
+    /// Called before a source file is read. All includes until the next call are those of this source file.
     fn begin(&mut self, _source: FileId) {}
     /// Resolves an `#include` in the file `from`; the error says why there is no such file.
     fn include(&mut self, name: &str, form: Form, from: FileId, at: Span) -> Result<FileId, Missing>;
@@ -138,7 +138,7 @@ pub struct Expansion {
     pub outermost: u32,
 }
 
-/// The result of preprocessing a file with all its includes.
+/// The result of preprocessing the source files with all their includes.
 #[derive(Debug)]
 pub struct Preprocessed {
     /// The tokens of all source files, one after the other, after all macros have been expanded and all directives executed.
@@ -194,7 +194,7 @@ struct Branch {
     around: bool,
     /// Whether the condition of the current branch selects it; the branch is active if also `around` holds.
     taken: bool,
-    /// Whether no later branch can become active: an earlier branch was active, or the enclosing text is not active.
+    /// Whether no later branch can become active: this branch or an earlier one is active, or the enclosing text is not active.
     done: bool,
     /// Whether `#else` was seen.
     last: bool,

@@ -11,7 +11,8 @@
 //! - `&T`: a place, passed by address, whose type is `T`.
 //! - `T`: a value of type `T`, without qualifiers. `N`: likewise, but the operation is arithmetic, so `T` must be an integer type.
 //! - `any`: any value, promoted; as a result, the type of the first argument. `any*`: any pointer, which keeps its type.
-//! - `void`, `bool`, `int`, `uint`, `long`, `ulong`, `char*`, `void*`: these types. `order`: an `int` that is a memory order.
+//! - `void`, `bool`, `char`, `uchar`, `short`, `ushort`, `int`, `uint`, `long`, `ulong`, `char*`, `void*`: these types. `order`: an `int` that is a
+//!   memory order.
 //! - `...`: variable arguments.
 
 use super::tree::{Type, TypeKind};
@@ -169,7 +170,7 @@ const TABLE: &[(&[&str], &str)] = &[
     (&["free", "__builtin_free"], "void (void*)"),
     (&["memset", "__builtin_memset"], "void* (void*, int, ulong)"),
     (&["memcpy", "memmove", "__builtin_memcpy", "__builtin_memmove"], "void* (void*, void*, ulong)"),
-    // C11, Annex K; libraries have them rarely.
+    // C11, Annex K, which few libraries implement.
     (&["memset_s"], "int (void*, ulong, int, ulong)"),
     (&["memcpy_s", "memmove_s"], "int (void*, ulong, void*, ulong)"),
     (&["memcmp", "__builtin_memcmp"], "int (void*, void*, ulong)"),

@@ -74,7 +74,7 @@ impl Typer<'_> {
         }
     }
 
-    /// Declares enumerators, and determines the types of their enumerations: `unsigned` if no value is negative, as in gcc.
+    /// Declares enumerators, and determines the types of their enumerations: an unsigned type if no value is negative, as in gcc.
     pub(super) fn enumerators(&mut self, enumerators: &[ast::Enumerator]) -> Typing<()> {
         let mut next = 0;
         let mut range = (0, 0);

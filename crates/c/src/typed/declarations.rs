@@ -11,7 +11,7 @@ use super::tree::{
     Block, ExprKind, Function, FunctionType, GlobalId, Initial, Statement, StatementKind, Type, TypeKind,
     Variable,
 };
-use super::types::compatible;
+use super::types::{compatible, equally_qualified};
 use super::{Typer, Typing};
 use crate::ast::{self, Initializer};
 use crate::error::Error;
@@ -168,9 +168,7 @@ impl Typer<'_> {
             Some(Entity::Object(object)) => {
                 self.scopes[0].insert(symbol, Entity::Object(object));
                 let known = &self.objects[object];
-                let same = compatible(&known.ty, &ty)
-                    && known.ty.atomic == ty.atomic
-                    && known.ty.volatile == ty.volatile;
+                let same = compatible(&known.ty, &ty) && equally_qualified(&known.ty, &ty);
                 if (!same || known.thread_local != storage.thread_local)
                     && self.origin(known.span) == self.origin(span)
                 {
@@ -226,7 +224,8 @@ impl Typer<'_> {
         }
     }
 
-    /// At the end of the file: completes tentative definitions and arrays without a length. A variable that is used but never defined gets an error.
+    /// After the last source file: completes tentative definitions and arrays without a length. A variable that is used but never defined gets an
+    /// error.
     pub(super) fn all_defined(&mut self) {
         for object in 0..self.objects.len() {
             let Object { used, symbol, defined, span, .. } = self.objects[object];
@@ -263,7 +262,7 @@ impl Typer<'_> {
         self.size(&ty, span).map(drop)
     }
 
-    /// A declaration in a function. The statements that initialise its variables are appended to `statements`.
+    /// A declaration in a function. The statements that declare and initialise its automatic variables are appended to `statements`.
     pub(super) fn local_declaration(
         &mut self,
         declaration: &ast::Declaration,

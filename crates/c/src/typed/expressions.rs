@@ -1,4 +1,5 @@
-//! Expressions (C11 6.5) except binary operators. Each expression is resolved to a place, a value, a string or a function ([`Operand`]).
+//! Expressions (C11 6.5), except calls and most operators, which have modules of their own. Each expression is resolved to a place, a value, a string
+//! or a function ([`Operand`]).
 
 use std::rc::Rc;
 

@@ -27,9 +27,9 @@ struct Aggregate {
 #[derive(Default)]
 struct Parts {
     found: Vec<(Vec<Step>, Expr)>,
-    /// The number of elements initialised so far, if the variable is an array of unknown length.
+    /// If the variable is an array of unknown length: one more than the greatest index initialised so far.
     length: u64,
-    /// The number of values to which the designator ranges so far expand.
+    /// The number of values, without the first one of each range, to which the designator ranges so far expand.
     repeated: u64,
 }
 
@@ -241,7 +241,7 @@ impl Typer<'_> {
         }
     }
 
-    /// Pushes the next part of the innermost aggregate, which so becomes the innermost one itself.
+    /// Pushes the next part of the innermost aggregate on the stack; this part is the innermost aggregate then.
     fn descend(&mut self, stack: &mut Vec<Aggregate>, span: Span) -> Typing<()> {
         let top = &stack[stack.len() - 1];
         let Some((ty, step)) = self.part(top, top.next) else {
@@ -265,7 +265,7 @@ impl Typer<'_> {
         matches!(ty.kind, TypeKind::Record(id) if self.records[id.0 as usize].union)
     }
 
-    /// Makes the part that the designators name the next part. If the last designator is a range, returns its first and last index.
+    /// Makes the part that the designators name the next part. If the last designator is an index or a range, returns its first and last index.
     fn designated(
         &mut self,
         stack: &mut Vec<Aggregate>,

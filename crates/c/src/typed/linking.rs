@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::names::Entity;
 use super::records::Layout;
 use super::tree::{Field, FunctionId};
-use super::types::compatible;
+use super::types::{compatible, equally_qualified};
 use super::{Typer, Typing};
 use crate::ast::{self, RecordId};
 use crate::error::Error;
@@ -17,7 +17,7 @@ use crate::token::Symbol;
 /// Functions with a body, by name.
 pub(super) type Bodies<'a> = FxHashMap<Symbol, (FunctionId, &'a ast::Function)>;
 
-/// The names that source files share, and those that they do not.
+/// The functions and variables that source files share, and the functions that belong to a single file.
 #[derive(Default)]
 pub(super) struct Linking<'a> {
     /// The number of the source file that is analysed.
@@ -28,7 +28,7 @@ pub(super) struct Linking<'a> {
     pub internal: Vec<Bodies<'a>>,
     /// The variables that earlier files share, by their numbers in `Typer::objects`.
     objects: FxHashMap<Symbol, usize>,
-    /// Where functions were declared last.
+    /// The position of the last declaration of each function.
     pub declared: FxHashMap<Symbol, Span>,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Typer<'a> {
         }
     }
 
-    /// Whether a declaration with this storage at this position has internal linkage.
+    /// Whether a declaration at this position has internal linkage. `fixed`: it is `static`.
     pub(super) fn is_internal(&self, fixed: bool, at: Span) -> bool {
         fixed && self.origin(at) != Origin::Model
     }
@@ -85,7 +85,7 @@ impl<'a> Typer<'a> {
         Err(self.both(at, other, &message).help("declare it `extern` in one of them, or make both `static`"))
     }
 
-    /// An error at two places in different source files: reports the one at `other`, and returns the one at `at`.
+    /// An error at two places: returns the one at `at` and, in a program of several source files, reports the one at `other`.
     pub(super) fn both(&mut self, at: Span, other: Span, message: &str) -> Error {
         if self.unit.ends.len() > 1 {
             self.errors.push(Error::new(other, format!("{message}: here")).always());
@@ -107,7 +107,7 @@ impl<'a> Typer<'a> {
             let same = |a: &Field, b: &Field| {
                 a.name == b.name
                     && a.offset == b.offset
-                    && a.ty.atomic == b.ty.atomic
+                    && equally_qualified(&a.ty, &b.ty)
                     && compatible(&a.ty, &b.ty)
             };
             let same_fields =

@@ -74,7 +74,7 @@ struct Typer<'a> {
     function_types: FxHashMap<*const ast::FunctionType, Rc<FunctionType>>,
     scopes: Vec<FxHashMap<Symbol, Entity>>,
     objects: Vec<Object>,
-    /// The errors of declarations at file scope, reported where the declared names are used.
+    /// The errors of declarations, reported where the declared names are used.
     failed: Vec<Error>,
     /// Functions with a body that the current source file can call.
     bodies: Bodies<'a>,
@@ -95,7 +95,7 @@ struct Typer<'a> {
     body: Option<Body>,
     /// Arrays that are used before their length is declared, with that length, as found by this pass.
     late: FxHashMap<Symbol, u64>,
-    /// Such arrays as the previous pass found them; empty in the first pass.
+    /// `late` of the previous pass; empty in the first pass.
     known_late: FxHashMap<Symbol, u64>,
     depth: u32,
     errors: Vec<Error>,
@@ -107,7 +107,7 @@ pub fn typed(text: &Preprocessed, unit: &ast::Unit) -> Result<Unit, Vec<Error>> 
     typed_unless(text, unit, &|| false)
 }
 
-/// Like [`typed`], but calls `stop` for every statement, and gives up when `stop` returns true.
+/// Like [`typed`], but calls `stop` for every item, statement and value in a braced initialiser, and gives up when `stop` returns true.
 pub fn typed_unless(
     text: &Preprocessed,
     unit: &ast::Unit,
@@ -208,8 +208,8 @@ impl<'a> Typer<'a> {
         }
     }
 
-    /// Reports an error in a declaration that declares no name. If the declaration is in a system header, the error is not reported here, but where
-    /// the program uses the types that the declaration defines.
+    /// Reports an error of a declaration or definition. If its position is in a system header, the error is not reported here, but where the program
+    /// uses what is declared there.
     fn report(&mut self, done: Typing<()>) {
         if let Err(error) = done
             && self.origin(error.span) != Origin::System

@@ -15,7 +15,7 @@ use crate::token::Symbol;
 pub(super) enum Entity {
     /// A local variable or parameter.
     Local(LocalId),
-    /// A `static` local variable.
+    /// A local variable that is `static` or thread-local.
     Static(GlobalId),
     /// A variable at file scope, by its number in `Typer::objects`.
     Object(usize),

@@ -20,8 +20,8 @@ use crate::preprocess::Origin;
 use crate::token::Symbol;
 
 impl<'a> Typer<'a> {
-    /// Allocates a number for each function that has a body. If it has several, the definition that takes precedence is kept; two by one author are
-    /// an error.
+    /// Allocates a number for each function that has a body. If it has several, the definition that takes precedence is kept; two definitions of the
+    /// same origin are an error.
     pub(super) fn find_bodies(&mut self) -> Typing<()> {
         let of_models = self.declared_by_models();
         for (number, items) in self.source_files().into_iter().enumerate() {

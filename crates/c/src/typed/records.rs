@@ -164,7 +164,7 @@ impl Typer<'_> {
         Ok(())
     }
 
-    /// The alignment in bytes: the natural one, or the strictest one that an attribute requests.
+    /// The alignment in bytes: the greatest of the natural one and those that attributes request. An attribute cannot lower it.
     fn alignment(&mut self, attributes: &ast::Attributes, natural: u64, at: Span) -> Typing<u64> {
         let mut strictest = natural;
         for wanted in &attributes.aligned {
@@ -241,7 +241,7 @@ impl Typer<'_> {
 
 impl Place {
     /// Places the next member and returns its offset in bytes; `None` if the size overflows. A bit-field does not cross a multiple of its type's
-    /// size.
+    /// size, unless it is packed.
     fn put(&mut self, member: &Member, union: bool) -> Option<u64> {
         if union {
             self.bits = 0;

@@ -12,7 +12,7 @@ use crate::assembly::Constraint;
 use crate::ast::{BinaryOp, Definition, RecordId};
 use crate::token::ExpansionId;
 
-/// A whole program: the translation unit after semantic analysis.
+/// A whole program: all source files after semantic analysis.
 #[derive(Debug, Default)]
 pub struct Unit {
     /// Structures and unions, by the parser's [`RecordId`].
@@ -113,7 +113,7 @@ pub struct Type {
 pub enum TypeKind {
     /// `void`.
     Void,
-    /// An integer; enumerations are `int` or `unsigned`, as in gcc.
+    /// An integer; enumerations are `unsigned` or `int` or, if their values need it, a 64-bit type, as in gcc.
     Integer(Arithmetic),
     /// A floating-point type of this size in bytes. Values can be copied, but arithmetic on them is an error.
     Floating(u64),

@@ -364,3 +364,12 @@ pub(super) fn compatible(a: &Type, b: &Type) -> bool {
         (a, b) => a == b,
     }
 }
+
+/// Whether two types have the same qualifiers that matter for accesses; for arrays, those of their elements.
+pub(super) fn equally_qualified(a: &Type, b: &Type) -> bool {
+    let inner = match (&a.kind, &b.kind) {
+        (TypeKind::Array(a, _), TypeKind::Array(b, _)) => equally_qualified(a, b),
+        _ => true,
+    };
+    inner && (a.atomic, a.volatile) == (b.atomic, b.volatile)
+}

@@ -134,7 +134,7 @@ const MOST_ROUNDS: usize = 64;
 const MOST_SCALE: i64 = 1 << 20;
 /// Maximum number of versions with an arbitrary initial value.
 const MOST_ANY: u64 = 8;
-/// Maximum number of combinations of initial positions.
+/// Maximum number of combinations of positions that the arbitrary initial versions can have in the order of the initial values.
 const MOST_STARTS: u64 = 1 << 20;
 
 /// The registers that hold versions at each location.

@@ -1,6 +1,6 @@
 //! `fencewright check FOLDER`: checks every program in a folder, several at a time, and prints one table.
 //!
-//! Rows are in the order of the files' names. A row is printed as soon as it and all rows before it are known.
+//! Programs are in the order of their names, and their rows are printed as answers are found ([`printer`]).
 
 mod printer;
 

@@ -6,7 +6,8 @@ use std::path::Path;
 use crate::common::run;
 use fencewright_testing::corpora::{corpora, tell_skipped};
 
-/// Rows that take more than a second or two for some model; `fencewright-bench algorithms` measures them.
+/// Rows of `expected.csv` that take more than a second or two under some model. They are checked only with `FENCEWRIGHT_LONG_TESTS`;
+/// `fencewright-bench algorithms` measures them.
 const SLOW: [&str; 19] = [
     "eisenberg-mcguire.fw,F=0",
     "eisenberg-mcguire.fw,F=1 N=3",

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use crate::common::{Files, Outcome, run};
 
-/// A flag passes a message; the reader asserts what it finds. `SEND`, `RAISE` and `SEEN` are the operations.
+/// Message passing: the reader asserts that it finds the message if the flag is set. `send` is the store of the message, `raise` the store of the
+/// flag, and `seen` the load of the flag.
 fn message(send: &str, raise: &str, seen: &str) -> String {
     format!(
         "#include <assert.h>\n#include <pthread.h>\n#include <stdatomic.h>\n\nstatic atomic_int data, flag;\n\n\
@@ -16,7 +17,7 @@ fn message(send: &str, raise: &str, seen: &str) -> String {
     )
 }
 
-/// Store buffering with these operations between the store and the load of each thread.
+/// Store buffering: each thread stores with `store`, in which MINE is its own variable, and executes `between` before its load.
 fn buffering(store: &str, between: &str) -> String {
     let thread = |name: &str, mine: &str, other: &str, seen: &str| {
         let store = store.replace("MINE", mine);
@@ -41,8 +42,8 @@ fn audit(files: &Files, model: &str) -> (Outcome, Vec<Value>) {
     (outcome, lines)
 }
 
-/// The operations of an audit in short: kind, line, and the weakest form that is enough; `!` if it needs an order, `alone` if it is not in the set of those
-/// that can be weakened together.
+/// The operations of an audit in short: kind, line, and the weakest form that is enough; `!` if it needs an order, `alone` if it is not in the set of
+/// those that can be weakened together.
 fn short(lines: &[Value]) -> Vec<String> {
     let word = |value: &Value| value.as_str().unwrap_or("-").replace("memory_order_", "");
     lines
@@ -77,7 +78,7 @@ fn a_message_needs_a_release_store_under_pso_only() {
     let (outcome, lines) = audit(&files, "pso");
     assert_eq!(short(&lines), ["store 10 release!", "load 16 relaxed"], "{outcome:?}");
     assert!(lines[0]["needed_because"].is_array(), "{outcome:?}");
-    // By hand.
+    // The changes made by hand: the weaker orders that the audit names suffice, and the next weaker order of the store does not under PSO.
     let weak = text.replace("memory_order_acquire", "memory_order_relaxed");
     for (order, model, expected) in
         [("relaxed", "tso", "safe"), ("relaxed", "pso", "unsafe"), ("release", "pso", "safe")]

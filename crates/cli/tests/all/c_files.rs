@@ -83,11 +83,22 @@ fn the_build_system_says_how_files_are_compiled() {
     let outcome = run(["check", &program, "-p", &build]);
     assert!(outcome.stdout.contains("assertions: safe under tso"), "{outcome:?}");
     assert!(!files.path("ran").exists() && !files.path("build/ran").exists());
-    let other = entry.replace("FOLDER", &files.text("")).replace("-DGONE", "-funsigned-char");
-    files.write("build/compile_commands.json", format!("[{other}]").as_bytes());
+    for option in
+        ["-funsigned-char", "--target=aarch64-linux-gnu", "-target i386-linux-gnu", "--define-macro=GONE"]
+    {
+        let other = entry.replace("FOLDER", &files.text("")).replace("-DGONE", option);
+        files.write("build/compile_commands.json", format!("[{other}]").as_bytes());
+        let outcome = run(["check", &program, "-p", &build]);
+        assert_eq!(outcome.status, 2, "{outcome:?}");
+        let refused = option.rsplit(' ').next().unwrap_or_default();
+        assert!(outcome.stderr.contains(&format!("`{refused}`")), "{outcome:?}");
+    }
+    let passed = entry
+        .replace("FOLDER", &files.text(""))
+        .replace("'-DN=2' -DGONE", "-Wp,-DN=2,-DGONE -target x86_64-linux-gnu");
+    files.write("build/compile_commands.json", format!("[{passed}]").as_bytes());
     let outcome = run(["check", &program, "-p", &build]);
-    assert_eq!(outcome.status, 2, "{outcome:?}");
-    assert!(outcome.stderr.contains("`-funsigned-char`"), "{outcome:?}");
+    assert!(outcome.stdout.contains("assertions: safe under tso"), "{outcome:?}");
     for wrong in ["", "{", "[]", "{}", "[1, {\"file\": 3}, {\"file\": \"a.c\"}]", &"[".repeat(100_000)] {
         files.write("build/compile_commands.json", wrong.as_bytes());
         let outcome = run(["check", &program, "-p", &build]);

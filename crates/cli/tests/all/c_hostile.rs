@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::*;
 
-/// Checks that all commands that load a program quickly report the same error at this position of this program.
+/// Checks that `check`, `fences` and `convert` report the same error at this position of this program, each within 20 seconds.
 fn refused(name: &str, contents: &[u8], place: &str, message: &str) {
     let files = Files::new(&[]);
     files.write(name, contents);

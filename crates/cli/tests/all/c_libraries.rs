@@ -2,7 +2,8 @@
 
 use crate::common::{Files, Outcome, run};
 
-/// Two threads that announce themselves in a function of a library and then read what the other one announced; `HEAD` is the library.
+/// Two threads that announce themselves in a function of a library and then read what the other one announced. `head` is the library, and `calls` is
+/// what each thread executes.
 fn program(head: &str, calls: &str) -> String {
     let thread = |name: &str, mine: &str, other: &str, seen: &str| {
         let calls = calls.replace("MINE", mine).replace("OTHER", other).replace("SEEN", seen);

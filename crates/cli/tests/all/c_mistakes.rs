@@ -206,3 +206,24 @@ int main(void)
         said.stdout
     );
 }
+
+/// Programs compute with the time, and a model with eight keys says so where a program has more.
+#[test]
+fn times_and_keys_have_limits() {
+    let files = Files::new(&[]);
+    let start = "#include <assert.h>\n#include <pthread.h>\n#include <time.h>\n";
+    let times = "int main(void) { struct timespec t; clock_gettime(CLOCK_REALTIME, &t); t.tv_sec++;
+        assert(t.tv_sec * 1000000000 + t.tv_nsec > 0 && t.tv_nsec < 1000000000 && time(0) + 5 >= 5); return 0; }";
+    let keys = |number: u32| {
+        format!(
+            "int main(void) {{ pthread_key_t k; for (int i = 0; i < {number}; i++) pthread_key_create(&k, 0); return 0; }}"
+        )
+    };
+    for (body, expected) in [(times.to_string(), "safe"), (keys(8), "safe"), (keys(9), "unknown")] {
+        files.write("a.c", format!("{start}{body}").as_bytes());
+        let outcome = run(["check", &files.text("a.c"), "--property", "memory", "--property", "assertions"]);
+        for property in ["assertions", "memory"] {
+            assert!(outcome.stdout.contains(&format!("{property}: {expected} under tso")), "{outcome:?}");
+        }
+    }
+}

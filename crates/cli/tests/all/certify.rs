@@ -508,7 +508,7 @@ fn a_set_of_states_is_a_certificate() {
     assert!(states.is_some_and(|states| states > 10), "{outcome:?}");
     let outcome = run(["check", "--engine", "explicit", "--invariants", &program]);
     assert!(outcome.stdout.contains("the proof is the set of all states"), "{outcome:?}");
-    // Every relevant value is checked, and everything that is not a set of states is refused.
+    // Each change makes the certificate wrong (status 1) or turns it into something that is no certificate (status 2).
     let count = format!("\"count\":{}", states.expect("there are states"));
     let changes = [
         (count.as_str(), "\"count\":18446744073709551615", 1),

@@ -23,7 +23,7 @@ done:
 forbid both_missed: p@done && q@done && p.r == 0 && q.r == 0;
 ";
 
-/// The same program with fences.
+/// The program `MISSED` with a fence before each load.
 fn fenced() -> String {
     MISSED.replace("    r =", "    fence;\n    r =")
 }

@@ -10,7 +10,7 @@ thread q { await y == 1; x = 1; }
 forbid f: p@end;
 ";
 
-/// The same, but one of the threads need not wait.
+/// Two threads that wait for each other's stores. Thread `p` stores before it waits, so there is no deadlock.
 const ONE_SIDED: &str = "\
 shared x, y;
 thread p { x = 1; await y == 1; }

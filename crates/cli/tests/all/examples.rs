@@ -19,9 +19,9 @@ use fencewright::lang::load;
 use fencewright::program::{MemoryModel, Program, Property, PropertyKind};
 use toml::Value;
 
-/// Time for a verdict that explicit search can find.
+/// Time limit of explicit search for a verdict that it can find.
 const ENOUGH: Duration = Duration::from_secs(10);
-/// Time for a verdict that explicit search cannot find.
+/// Time limit of explicit search for a verdict that it cannot find.
 const LITTLE: Duration = Duration::from_millis(300);
 
 /// The entries of `expected.toml`.

@@ -53,7 +53,7 @@ fn a_choice_below_0_over_the_naturals_is_a_violation_whatever_range_is_declared(
     assert!([[bad], [open]].contains(&[found[0].as_str()]), "{found:?}");
 }
 
-/// The verdict of `robust` with its reason.
+/// The standard output of `robust`: the verdict and its reason.
 fn robust(text: &str, arguments: &[&str]) -> String {
     run_with_input(["robust", "-"].iter().chain(arguments), text.as_bytes()).stdout
 }

@@ -107,7 +107,7 @@ thread p[me in 0..2] {
     let outcome = run(["robust", "--json", &path]);
     let [answer] = &outcome.json_lines()[..] else { panic!("{outcome:?}") };
     assert_eq!((outcome.status, &answer["robust"], &answer["checked"]), (0, &true.into(), &true.into()));
-    // The engine is the symbolic engine that was faster.
+    // Either of the two symbolic engines may be the first one with a proof.
     assert!(["cegar", "contexts"].contains(&answer["engine"].as_str().expect("a name")), "{answer}");
 }
 

@@ -15,7 +15,7 @@ enum Reads {
     Other,
 }
 
-/// Replaces a choice among many numbers by a choice among the remainders if every read uses only the remainder of the chosen number.
+/// Replaces a choice among natural numbers by a choice among the remainders if every read takes the remainder by the same divisor.
 pub(super) fn narrow(code: &mut [Stmt], registers: usize, stop: &Stop<'_>) {
     let mut chosen = false;
     each_statement(code, stop, &mut |statement| chosen |= matches!(statement.kind, StmtKind::Havoc(..)));
@@ -72,7 +72,7 @@ fn choose(code: &mut [Stmt], reads: &[Reads], stop: &Stop<'_>) {
         if let StmtKind::Havoc(register, least, greatest) = &mut statement.kind {
             if let Reads::Remainder(divisor) = reads[register.0 as usize]
                 && *least >= 0
-                // Every remainder is the remainder of some number in the range.
+                // The range is large enough to contain a number with each remainder.
                 && *greatest - *least >= divisor - 1
             {
                 (*least, *greatest) = (0, divisor - 1);

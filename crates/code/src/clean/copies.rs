@@ -60,8 +60,8 @@ fn fuse_block(code: &mut Vec<Stmt>, counts: &[Count], stop: &Stop<'_>) {
 fn passed_on(last: &mut Stmt, statement: &Stmt, counts: &[Count]) -> bool {
     let StmtKind::Assign(to, Value::Register(from)) = &statement.kind else { return false };
     let Count { writes: 1, reads: 1 } = counts[from.0 as usize] else { return false };
-    // In an update, the register for the old value stands for the value found in memory. If the place or the new value mentions `to`, then `to` must
-    // not become that register: `r = exchange(&x, r + 1)` writes a value computed from `r` before the exchange.
+    // In an update, the register for the old value stands for the value found in memory. If the place, the condition or the new value mentions `to`,
+    // then `to` must not become that register: `r = exchange(&x, r + 1)` writes a value computed from `r` before the exchange.
     if matches!(last.kind, StmtKind::Update { .. }) && mentions(&last.kind, *to) {
         return false;
     }

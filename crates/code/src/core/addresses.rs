@@ -103,8 +103,8 @@ impl Value {
             }
             Value::Binary(op, a, b) => {
                 let mut either = a.strangers(points).or(&b.strangers(points));
-                // The result of a bit operation on an address (a tagged pointer) counts as an address, but the result of any other operation may be
-                // any number.
+                // The result of a bit operation on an address (a tagged pointer) counts as an address. The result of an operation that is not a bit
+                // operation may be any number.
                 let bits = matches!(op, BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor);
                 either.computed = !bits || either.computed && self.pointed_to(points).is_empty();
                 either

@@ -4,7 +4,7 @@ use fencewright_c::typed::tree::Step;
 
 use super::{Base, Known, Location, Projection, Value};
 
-/// The value, if it is a constant: a number, a function, or a fixed part of an object.
+/// The value, if it is a constant: a number, a function, or the address of a fixed part of an object.
 pub fn known(value: &Value) -> Option<Known> {
     match value {
         Value::Number(number) => Some(Known::Number(*number)),

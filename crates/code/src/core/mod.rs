@@ -21,7 +21,8 @@ pub use addresses::{HIGHEST_ADDRESS, LOWEST_ADDRESS, Points, Strangers, function
 pub use known::{known, way};
 pub use walk::each_place;
 
-/// A set of places of the same shape, to which a pointer may point. After unification, equivalent nodes form the points-to classes.
+/// A set of places (objects and parts of objects) of one shape, to which a pointer may point. After unification, equivalent nodes form the points-to
+/// classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u32);
 
@@ -85,8 +86,17 @@ pub enum Purpose {
     AllEnded,
     /// A string literal: no program may write it, and it may be part of another string literal.
     Literal,
+    /// Memory of `alloca`: no program may free it.
+    Stack,
     /// Any other object that the translation adds.
     Translation,
+}
+
+impl Purpose {
+    /// Whether the object belongs to the source program.
+    pub fn is_of_program(self) -> bool {
+        matches!(self, Purpose::Program | Purpose::Literal | Purpose::Stack)
+    }
 }
 
 /// The error of writing a string literal.
@@ -195,7 +205,7 @@ pub type Stmt = statement::Stmt<Symbolic>;
 /// The effect of a statement of symbolic code.
 pub type StmtKind = statement::StmtKind<Symbolic>;
 
-/// The statements that only this stage has: they create, end and use objects.
+/// The statements that only this stage has: they create, end and use objects, or make a register undefined.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ObjectEvent {
     /// A register gets an undefined value: control reaches the declaration of the local variable that the register represents.
@@ -215,8 +225,8 @@ pub enum ObjectEvent {
     Allocate(Register, ObjectId),
     /// `free` of the object that the pointer points to, now or once no hazard pointer protects it; without effect if the pointer is null.
     Free(Value, NodeId, Freeing),
-    /// In an indivisible step: whether the object that a pointer points to is retired already. The step then stores the pointer in a hazard pointer,
-    /// which protects the object unless it is retired.
+    /// Part of an indivisible step that then stores a pointer in a hazard pointer: asks whether the object that the pointer points to is already
+    /// retired. A hazard pointer protects only objects that are not retired when it is set.
     Retired {
         /// The register that gets 1 if the object is retired, otherwise 0.
         flag: Register,
@@ -234,7 +244,7 @@ pub enum ObjectEvent {
 pub enum Freeing {
     /// At once.
     Now,
-    /// At some time from when no hazard pointer protects the object (`layout/hazards.rs` has the model).
+    /// Retired: freed at some time after the last hazard pointer that protects the object has been cleared (`layout/hazards.rs` has the model).
     Retire,
 }
 
@@ -309,7 +319,7 @@ pub struct Location {
 /// The type with which the bits of a scalar are read. A read with a type other than that of the write converts the value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum View {
-    /// Without conversion: 64 bits, a pointer, or an aggregate.
+    /// Without conversion: 64 bits, a pointer, a floating-point number, or an aggregate.
     #[default]
     Whole,
     /// As `_Bool`.

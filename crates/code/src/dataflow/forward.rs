@@ -5,7 +5,7 @@
 //!
 //! - An iterating analysis keeps facts at the heads of loops and at labels ([`Cycles`]) and weakens them until a walk changes none: a fixpoint.
 //! - Any other analysis makes one walk. At the head of a loop it keeps the facts that the body preserves ([`Forward::preserved`]). At a label to
-//!   which a later statement jumps, and in a loop that is entered by a jump, it has no facts except those that hold in every state
+//!   which a later statement jumps, and at the head of a loop that is entered by a jump, it has no facts except those that hold in every state
 //!   ([`Forward::nothing`]).
 
 use fencewright_text::Stop;
@@ -24,8 +24,8 @@ pub(crate) trait Forward<S: Stage> {
     /// The join: facts that hold on both of two paths.
     fn join(&self, one: Self::Facts, other: Self::Facts) -> Self::Facts;
 
-    /// The transfer function, from the facts before a statement to those after it; `None` if the statement never completes. Not called for blocks and
-    /// jumps.
+    /// The transfer function, from the facts before a statement to those after it; `None` if the statement never completes. Not called for statements
+    /// with blocks, labels, jumps and stops.
     fn transfer(&mut self, kind: &StmtKind<S>, facts: Self::Facts) -> Option<Self::Facts>;
 
     /// The facts in the branch where a condition holds, or does not hold; `None` if that branch is unreachable.
@@ -86,7 +86,7 @@ pub(crate) struct Added<S: Stage> {
 /// The facts that an iterating analysis keeps from walk to walk.
 pub(crate) struct Cycles<F> {
     labels: FxHashMap<Label, Option<F>>,
-    /// The heads of loops, in source order.
+    /// The facts at the heads of loops, in source order.
     heads: Vec<Option<F>>,
 }
 
@@ -120,7 +120,7 @@ fn each_jump<S: Stage>(code: &[Stmt<S>], stop: &Stop<'_>, visit: &mut dyn FnMut(
     });
 }
 
-/// For an analysis of one walk: the number of all jumps to a label, and of those already visited.
+/// For an analysis of one walk: the number of all jumps to a label, and of the reachable ones already visited.
 #[derive(Default)]
 struct Jumps {
     all: usize,

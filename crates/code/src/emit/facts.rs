@@ -1,4 +1,5 @@
-//! Facts for reports: the objects to which the numbers of each class belong, the threads, and the variables that registers represent.
+//! Facts for reports: the object that contains each place of each class (a class is a variable of the emitted program), the threads, and the C
+//! variables that registers represent.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -19,10 +20,10 @@ use crate::nodes::{Member, Nodes, Shape};
 const MOST_PATHS: usize = 1 << 16;
 /// The member of the locks in model headers that holds the number of the thread that holds the lock.
 const OWNER: &str = "__owner";
-/// The noun for allocated memory whose type is not a structure.
+/// The noun for allocated memory whose type is not a structure with a name.
 const MEMORY: &str = "memory";
 
-/// A program in all its forms.
+/// A program at the stages of its translation.
 #[derive(Clone, Copy)]
 pub(crate) struct Inputs<'a> {
     pub core: &'a Core,
@@ -95,8 +96,8 @@ pub(crate) fn facts(
     }
 }
 
-/// All objects with their nouns. Objects with the same noun and the same owner are numbered, variables separately from allocations. If local
-/// variables with the same noun belong to several threads, each of them names its thread.
+/// All objects with their nouns. Several objects with the same noun and the same owner are numbered, variables separately from allocations. A local
+/// variable names its thread if a global variable or one of another thread has the same noun.
 fn objects(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> Vec<Object> {
     let ids = || (0..core.objects.len() as u32).map(ObjectId);
     let nouns: Vec<String> = ids().map(|id| noun(core, nodes, id)).collect();
@@ -143,7 +144,7 @@ fn objects(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> V
         .collect()
 }
 
-/// The text of a string literal, without the 0 at its end.
+/// The text of a string literal, without its zero bytes.
 fn literal(object: &crate::core::Object) -> String {
     let bytes = object.initial.iter().filter_map(|(_, known)| match known {
         Known::Number(byte) => Some(*byte as u8),
@@ -152,7 +153,7 @@ fn literal(object: &crate::core::Object) -> String {
     String::from_utf8_lossy(&bytes.filter(|byte| *byte != 0).collect::<Vec<u8>>()).into_owned()
 }
 
-/// The noun of an object: its name, or the tag of the allocated structure.
+/// The noun of an object: its name; for an allocation the tag of its structure, or [`MEMORY`].
 fn noun(core: &Core, nodes: &Nodes, id: ObjectId) -> String {
     let object = &core.objects[id.0 as usize];
     if !matches!(object.origin, Origin::Heap { .. }) {
@@ -177,8 +178,7 @@ fn is_used(core: &Core, layout: &Layout, id: ObjectId) -> bool {
         let used = &layout.classes[*class].used;
         used.addressed || !used.accessed_by.is_empty()
     };
-    matches!(core.objects[id.0 as usize].purpose, Purpose::Program | Purpose::Literal)
-        && classes_of(layout, id).iter().any(used)
+    core.objects[id.0 as usize].purpose.is_of_program() && classes_of(layout, id).iter().any(used)
 }
 
 /// The classes of an object and all its parts.
@@ -198,7 +198,7 @@ fn roles(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> BTr
     for (id, object) in (0..).map(ObjectId).zip(&core.objects) {
         let end = |thread: usize| threads.get(thread).map(|name| Role::End(name.clone()));
         match object.purpose {
-            Purpose::Program | Purpose::Literal => {}
+            Purpose::Program | Purpose::Literal | Purpose::Stack => {}
             Purpose::Ended(thread) => {
                 roles.extend(layout.locate(nodes, id, &[]).zip(end(thread.0 as usize)));
             }

@@ -126,7 +126,7 @@ impl Vocabulary {
         }
     }
 
-    /// Declares an array for every reason why the model may end.
+    /// Names an array for every reason why the model may end.
     fn find_beyond(&mut self, program: &Program, names: &mut Names<'_>, stop: &Stop<'_>) {
         let mut open: Vec<&Step> = program.threads.iter().flat_map(|thread| &thread.code).collect();
         while let Some(step) = open.pop().filter(|_| !stop.now()) {

@@ -1,8 +1,9 @@
-//! The property `memory`: no memory check fails, and no freed memory is accessed.
+//! The property `memory`: no memory check fails, no memory is accessed after it has been freed, or retired while no hazard pointer protects it, and
+//! none is freed or retired twice.
 //!
 //! A failed check ends a thread at a label of its own, which the property forbids. Which objects have been freed is recorded in registers of the
-//! threads that freed them ([`Mark`]). In the state before an access, the property compares the number of the place that the thread is about to
-//! access with the marks of all threads.
+//! threads that free or allocate them ([`Mark`]). In the state before an access, the property compares the number of the place that the thread is
+//! about to access with the marks of all threads.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -110,7 +111,7 @@ pub(crate) fn property(
     })
 }
 
-/// The formulas for a retired object: it is accessed while no hazard pointer points into it, or freed again.
+/// The formulas for violations at a retired object: it is accessed while no hazard pointer points into it, or freed again.
 fn retired(
     layout: &Layout,
     variables: &HashMap<usize, String>,

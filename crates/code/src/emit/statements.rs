@@ -18,7 +18,7 @@ use crate::flat::{Awaited, Cell, CellEvent, Step, StepKind, Term, Touching, Viol
 /// The message of the assertion that fails where an undefined value is used.
 const UNDEFINED_DECIDES: &str = "the behaviour depends on an undefined value";
 
-/// Prints the statements of one thread.
+/// Emits the statements of one thread.
 pub(crate) struct Statements<'a> {
     vocabulary: &'a mut Vocabulary,
     evidence: &'a mut Evidence,
@@ -342,8 +342,9 @@ impl<'a> Statements<'a> {
         StatementKind::Atomic(build::block(vec![load, store], span))
     }
 
-    /// Emits a wait. No register is needed if the condition reads the cell once and the value is not used afterwards. [`Waiting::Loop`] becomes a
-    /// loop rather than `await`, because a thread at an `await` counts as blocked, but a thread in the loop of the source does not.
+    /// Emits a wait. No register is needed if each evaluation of the condition uses the value, the value occurs in it only once, and nothing uses the
+    /// value afterwards. [`Waiting::Loop`] becomes a loop rather than `await`, because a thread at an `await` counts as blocked, but a thread in the
+    /// loop of the source does not.
     fn wait(
         &mut self,
         register: Register,

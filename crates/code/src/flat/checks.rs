@@ -1,5 +1,5 @@
 //! Joins adjacent checks into one. Each check is a step of the thread, but no other thread can observe at which of several adjacent checks the thread
-//! ends. Also removes unreachable code after a check that always fails.
+//! ends. Also removes unreachable code after a check that always fails, and after a certain end of the model.
 
 use fencewright_text::Stop;
 
@@ -28,8 +28,8 @@ pub(crate) fn join(code: &mut Vec<Step>, stop: &Stop<'_>) {
     *code = joined;
 }
 
-/// Removes unreachable code after a check that always fails; such code may contain constant indices that are out of bounds. Returns whether control
-/// never reaches the end of the code.
+/// Removes unreachable code after a check that always fails or a certain end of the model; such code may contain constant indices that are out of
+/// bounds. Returns true only if control never reaches the end of the code.
 pub(crate) fn cut(code: &mut Vec<Step>, stop: &Stop<'_>) -> bool {
     let mut ended = false;
     code.retain_mut(|step| {

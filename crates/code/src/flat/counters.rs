@@ -102,7 +102,7 @@ struct Counting<'a> {
     thread: &'a Thread,
     /// Each statement, and whether it is executed at most once.
     steps: Vec<(&'a Step, bool)>,
-    /// The class from which a register is loaded; `None` if the register is also written in another way.
+    /// For each register that is written: the class from which all writes to it load; `None` if there is no such class.
     loaded: HashMap<Register, Option<usize>>,
 }
 

@@ -100,7 +100,7 @@ struct Shared {
     bounds: Vec<Option<Range>>,
     stations: Vec<i64>,
     round: usize,
-    /// Whether an interval has grown in this round.
+    /// Whether facts have changed in this round.
     changed: bool,
 }
 
@@ -211,7 +211,7 @@ impl Intervals<'_> {
         range_of(term, &self.at(state))
     }
 
-    /// Whether a statement is a check that cannot fail, or an end of the model that cannot be reached.
+    /// Whether a statement is a check or an assertion that cannot fail, or an end of the model that cannot be reached.
     fn is_useless(&self, kind: &StepKind, state: &State) -> bool {
         match kind {
             StepKind::Check(condition, ..) => {

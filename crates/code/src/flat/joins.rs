@@ -3,8 +3,8 @@
 //! This preserves behaviour if the awaited flags stay set, that is, if only nonzero constants are written to them. A thread has no effect between two
 //! consecutive waits, so no other thread can observe which of them it has passed, and it blocks forever in both versions or in neither.
 //!
-//! If several threads are identical except for the flag that each of them sets at its end, and another thread waits for all these flags at once, a
-//! counter replaces the flags. Then the threads are symmetric, and engines need not distinguish them.
+//! If several threads are identical except for the flag that each of them sets once, and another thread waits for all these flags at once, a counter
+//! replaces the flags. Then the threads are symmetric, and engines need not distinguish them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -181,7 +181,7 @@ fn are_alike(program: &Program, (one, at): (usize, usize), (other, and): (usize,
         && one.code[at + 1..] == other.code[at + 1..]
 }
 
-/// Replaces setting and awaiting of flags by counting. Returns whether the code contains a flag that was replaced.
+/// Replaces setting and awaiting of flags by counting. Returns whether the code sets a flag that was replaced, and so uses the register.
 fn count_in(code: &mut [Step], counted: &HashMap<usize, usize>, register: Register, stop: &Stop<'_>) -> bool {
     let mut counts = false;
     for step in stop.polled(code) {

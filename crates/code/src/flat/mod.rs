@@ -30,7 +30,7 @@ pub enum Term {
     Number(i64),
     /// The value of a register.
     Register(Register),
-    /// An element of an array of registers, which represents memory private to one thread.
+    /// An element of an array of registers ([`Array`]) at this index.
     Element(usize, Box<Term>),
     /// A unary operation.
     Unary(UnaryOp, Box<Term>),
@@ -43,7 +43,7 @@ pub enum Term {
 /// A cell of shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// The class, by its number in the layout.
+    /// The class, by its number in the layout: its index in `Layout::classes` (`layout/classes.rs`).
     pub class: usize,
     /// The number of the cell; `None` if the class has only one cell.
     pub index: Option<Term>,
@@ -121,7 +121,7 @@ pub type Step = Stmt<Flat>;
 /// The effect of a statement of flat code.
 pub type StepKind = StmtKind<Flat>;
 
-/// The violation of `memory` that a failed check reports.
+/// The violation of the property `memory` that a failed check reports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
     /// The kind of mistake.
@@ -228,7 +228,7 @@ impl Term {
         }
     }
 
-    /// `a op b`, folded if both are constants and the result fits into 64 bits.
+    /// `a op b`, simplified; a constant if both operands are constants and the operation does not fail.
     pub fn binary(op: BinaryOp, a: Term, b: Term) -> Term {
         if let (Some(x), Some(y)) = (a.number(), b.number())
             && let Ok(result) = op.apply(x, y)
@@ -253,7 +253,7 @@ impl Term {
         }
     }
 
-    /// `a + y` or `a - y`, combined with a constant that `a` already adds.
+    /// `a + y` or `a - y`, combined with a constant that `a` already adds or subtracts.
     fn shifted(op: BinaryOp, a: Term, y: i64) -> Term {
         let signed = |op: BinaryOp, y: i64| if op == BinaryOp::Sub { y.checked_neg() } else { Some(y) };
         if let Term::Binary(inner @ (BinaryOp::Add | BinaryOp::Sub), left, right) = &a {
@@ -265,7 +265,7 @@ impl Term {
         Term::Binary(op, Box::new(a), Box::new(Term::Number(y)))
     }
 
-    /// `op a`.
+    /// `op a`, simplified: constants are folded, and a negation is moved into a comparison, a conjunction or a disjunction.
     pub fn unary(op: UnaryOp, a: Term) -> Term {
         if let Some(result) = a.number().and_then(|x| op.apply(x).ok()) {
             return Term::Number(result);
@@ -364,8 +364,8 @@ impl Term {
         has
     }
 
-    /// Whether a formula of a property can have the value of the term. A formula cannot index an array of registers with a register, and it divides and
-    /// shifts by constants only.
+    /// Whether a formula of a property can express the term. A formula cannot index an array of registers with a register, and it divides and shifts
+    /// by constants only.
     pub fn is_formula(&self) -> bool {
         match self {
             Term::Number(_) | Term::Register(_) => true,
@@ -389,7 +389,7 @@ impl Term {
         count
     }
 
-    /// Whether evaluating the term always reads the register, whatever the other registers hold.
+    /// Returns true only if evaluating the term reads the register whatever the other registers hold.
     pub fn is_strict_in(&self, register: Register) -> bool {
         match self {
             Term::Number(_) => false,
@@ -436,7 +436,7 @@ pub struct Thread {
     pub arrays: Vec<Array>,
     /// The statements, in which all calls are inlined.
     pub code: Vec<Step>,
-    /// The call that creates the thread.
+    /// The call that creates the thread; for `main` the definition of the function.
     pub span: Span,
 }
 
@@ -478,7 +478,7 @@ pub struct Array {
 /// The meaning of an array of registers that marks freed objects of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mark {
-    /// 1 if this thread has freed the object and only this thread may allocate it again.
+    /// 1 if this thread has freed the object and keeps it for its own allocations, or if the lifetime of a local variable is over.
     Freed,
     /// The parity of the number of transfers of the object by this thread. A transfer is a `free` that lets other threads allocate the object, or an
     /// allocation that returns the object after such a `free`. The object is free if the parities of all threads sum to an odd number.

@@ -1,8 +1,8 @@
 //! Register sharing: temporaries that are live only within one statement share registers with such temporaries of other statements. Without sharing,
 //! a long function would need a register for every value that it reads.
 //!
-//! Such a temporary occurs in one statement without labels inside, and is written before it is read: all its other occurrences follow the write in
-//! the same block.
+//! Such a temporary occurs in one statement without labels inside, and is written before it is read: all its other occurrences follow the write, in
+//! the same block or in blocks inside it.
 
 use std::collections::{HashMap, HashSet};
 

@@ -30,12 +30,12 @@ impl Reads {
         reads
     }
 
-    /// Whether a register is read anywhere.
+    /// Whether a register is read anywhere, other than by the update that loads into it.
     pub fn is_read(&self, register: Register) -> bool {
         self.read.contains_key(&register) || self.waited.contains(&register)
     }
 
-    /// Whether a register is read other than by the condition of the await that loads into it.
+    /// Whether a register is read other than by the condition or new value of the await or update that loads into it.
     pub fn is_read_outside_waiting(&self, register: Register) -> bool {
         self.read.contains_key(&register)
     }

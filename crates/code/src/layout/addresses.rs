@@ -94,7 +94,7 @@ enum Points {
     Class(usize),
 }
 
-/// The property of addresses that is unknown where the model ends.
+/// What is unknown where the model ends. All but [`Unknown::Cut`] are properties of addresses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unknown {
     /// Which of two addresses comes first, or whether an object starts where another one ends.
@@ -324,8 +324,8 @@ impl Resolver<'_> {
         self.unknown_if(both, Unknown::Number);
     }
 
-    /// A binary operation, other than a comparison, on an address. Tag bits may be set and read, and an address may be moved within its object; the
-    /// result of any other operation is unknown.
+    /// A binary operation, other than a comparison, on an address. Ends the model where the result depends on unknown bits. It does not depend on
+    /// them if tag bits are set or read, an address is moved within its object, or two addresses in one object are subtracted.
     fn computed(&mut self, op: BinaryOp, (one, x): (Points, Term), (other, y): (Points, Term)) -> Term {
         let result = Term::binary(op, x.clone(), y.clone());
         let (is_one, is_other) = (self.is_address(one, &x), self.is_address(other, &y));
@@ -424,7 +424,7 @@ impl Resolver<'_> {
         Term::unary(op, x)
     }
 
-    /// The distance between two pointers in elements, with a check that both point into one array.
+    /// The distance between two pointers in elements, with a check that both are equal or point into one array.
     pub(crate) fn distance(&mut self, x: Term, y: Term, node: NodeId) -> Term {
         let layout = self.layout;
         let Some(class) = layout.class(self.nodes, node) else { return Term::binary(BinaryOp::Sub, x, y) };

@@ -1,9 +1,9 @@
 //! Points-to classes and the numbers of their places.
 //!
-//! The places of a class are numbered, from 1 if there are pointers to them, because null is 0. Each place of a structure or array contributes one
-//! block of numbers to the class of each of its parts: if the structure has the number `number`, its member has the number `width * number + base` in
-//! the class of that member, for constants `width` and `base`; for an element of an array, the index is added. After an array, or after every object
-//! if pointers are moved, one number stands for no place: a pointer one past the end.
+//! The places of a class are numbered, from 1 or more if there are pointers to them, because null is 0. Each place of a structure or array
+//! contributes one block of numbers to the class of each of its parts: if the structure has the number `number`, its member has the number
+//! `width * number + base` in the class of that member, for constants `width` and `base`; for an element of an array, the index is added. After an
+//! array whose elements are pointed to, or after every object if pointers are moved, one number stands for no place: a pointer one past the end.
 
 mod numbering;
 mod runs;
@@ -31,7 +31,7 @@ use crate::nodes::{Nodes, Shape};
 use crate::pipeline::Options;
 use crate::reuse::{self, Reuse};
 
-/// Maximum number of places in a class that is used.
+/// Maximum count of numbers in a used class. If threads share more cells than this in total, only the first elements of large arrays are laid out.
 const MOST_NUMBERS: u64 = 1 << 12;
 
 /// The memory layout of a program.
@@ -47,7 +47,7 @@ pub struct Layout {
     returned: BTreeMap<usize, usize>,
     /// Retired objects.
     pub(crate) retired: Retired,
-    /// The order of objects in memory, if the program compares addresses of different objects.
+    /// The chosen order of objects in memory; `None` if addresses of different objects are not compared for order, or of too many.
     pub order: Option<Order>,
     /// The uses of `container_of` that may be applied outside of a structure.
     pub ways_back: Vec<WayBack>,
@@ -62,7 +62,7 @@ pub struct Layout {
 /// A points-to class of places.
 #[derive(Debug)]
 pub struct Class {
-    /// The representative node of its places; `None` for variables that the translation adds, such as flags and choices.
+    /// The representative node of its places; `None` for variables that layout adds, such as flags of freed objects and choices.
     pub node: Option<NodeId>,
     /// How the program uses its places.
     pub used: Use,
@@ -84,11 +84,12 @@ pub struct Class {
     pub choice: Option<i64>,
     /// A power of two that divides the addresses of its places.
     pub alignment: u64,
-    /// Its numbers, split into intervals in address order.
+    /// Intervals of its numbers. Each interval belongs to one object, and its numbers are in the order of addresses.
     pub pieces: Vec<Piece>,
     /// Numbers, other than addresses of objects, that are stored or compared where pointers to its places are expected.
     pub strangers: Strangers,
-    /// For flexible array members: the length in each object that has elements. Each object has numbers for the greatest of these lengths.
+    /// For the class of a flexible array member: its real length in each object that ends with it; in other objects it has no elements. Every object
+    /// gets as many numbers as the greatest of these lengths needs.
     pub(crate) lengths: Option<BTreeMap<ObjectId, u64>>,
     /// For arrays of which only the first elements are laid out: the number of these elements.
     pub(crate) laid: Option<u64>,
@@ -261,7 +262,7 @@ impl Layout {
         Some((inner, width, base - self.classes[class].first * width))
     }
 
-    /// Whether a class holds flags for objects of another class that were passed on for reuse.
+    /// Whether a class holds the flags of the freed objects of another class that other threads may allocate, or of its retired objects.
     pub fn says_what_is_returned(&self, class: usize) -> bool {
         self.returned.values().chain(self.retired.flags.values()).any(|flags| *flags == class)
     }
@@ -272,7 +273,7 @@ impl Layout {
         Some(Kind::Pointer(class, self.classes[class].scale))
     }
 
-    /// The interpretation of the values in places of a class, by the type with which the class is used first.
+    /// The interpretation of the values in places of a class, for reports: pointers to a class, or numbers.
     pub fn contents(&self, class: usize, core: &Core, nodes: &Nodes) -> Kind {
         let Some(of) = self.classes.get(class).filter(|of| of.scalar) else { return Kind::Number };
         let Some(node) = of.node else { return Kind::Number };
@@ -287,7 +288,7 @@ impl Layout {
         pointee.and_then(|node| self.pointers_to(nodes, node)).unwrap_or_default()
     }
 
-    /// Whether some place of a class belongs to an object that may be freed.
+    /// Whether some place of a class belongs to an object that [may be freed](Self::is_freed).
     pub fn can_be_freed(&self, class: usize) -> bool {
         self.classes[class].places.iter().flatten().any(|place| self.is_freed(place.object))
     }
@@ -304,7 +305,7 @@ impl Layout {
         runs
     }
 
-    /// The numbers of a class that belong to each allocation that may be freed. The key is the class of the allocation and its first number there.
+    /// The numbers of a class in each object that [may be freed](Self::is_freed). The key is the class of the object and its first number there.
     pub fn allocated_runs(&self, class: usize) -> BTreeMap<(usize, i64), Runs> {
         let of = &self.classes[class];
         let mut allocated: BTreeMap<(usize, i64), Runs> = BTreeMap::new();
@@ -366,7 +367,7 @@ impl Layout {
         self.returned.insert(class, flags);
     }
 
-    /// Adds a class with one flag for each object of `class`, which is 0 at first. Returns the number of the new class.
+    /// Adds a class with one flag, initially 0, for each object of `class`. Returns the number of the new class.
     pub(super) fn add_flags(&mut self, name: &str, class: usize, threads: BTreeSet<ThreadNumber>) -> usize {
         let of = &self.classes[class];
         let mut flags = Class::new(None);
@@ -493,7 +494,7 @@ impl Class {
         self.runs().into_iter().map(|(low, high)| (low, high + 1)).collect()
     }
 
-    /// The maximal runs of numbers that stand for no place: one past the ends of arrays.
+    /// The maximal runs of numbers that stand for no place, such as those one past the ends of arrays.
     pub fn gaps(&self) -> Runs {
         let mut runs = Runs::new();
         for (number, _) in (self.first..).zip(&self.places).filter(|(_, place)| place.is_none()) {

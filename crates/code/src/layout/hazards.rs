@@ -1,8 +1,8 @@
 //! Hazard pointers and retired objects.
 //!
-//! An implementation frees a retired object at some time from when no hazard pointer protects it. It finds out with a scan: after a full fence, which
-//! makes the stores before the retirement visible, it reads all hazard pointers. A hazard pointer that protects the object since before the scan is
-//! found; one that protects it since later may be missed. Freeing as early as possible has the most violations, so the model is:
+//! An implementation frees a retired object at some time after the last hazard pointer that protects it has been cleared. It finds out with a scan:
+//! after a full fence, which makes the stores before the retirement visible, it reads all hazard pointers. The scan finds a hazard pointer that was
+//! set before it, and may miss one that was set later. Freeing as early as possible has the most violations, so the model is:
 //!
 //! - Retiring sets a flag of the object by a buffered store, behind the earlier stores of the thread.
 //! - Protecting reads the pointer and the flag of its target, and stores the pointer in the hazard pointer, or null if the flag is set: all in one
@@ -132,7 +132,7 @@ impl Resolver<'_> {
         Cell { class: flags, index }
     }
 
-    /// Steps of an indivisible block, which can run if nothing protects the object.
+    /// Steps of an indivisible block, which is blocked while a hazard pointer protects the object.
     fn unprotected(&mut self, allocation: (usize, i64)) -> Vec<Step> {
         let mut steps = Vec::new();
         for guard in self.layout.guards(allocation) {
@@ -145,7 +145,8 @@ impl Resolver<'_> {
         steps
     }
 
-    /// Retires an object: by its flag; or at once by the steps `freed`, if nothing protects it.
+    /// Retires an object: sets its flag or, if its memory may be allocated again and no hazard pointer protects it, may also free it at once by the
+    /// steps `freed`.
     pub(super) fn retire(&mut self, class: usize, number: Term, freed: Vec<Step>) {
         let Some(&flags) = self.layout.retired.flags.get(&class) else { return self.out.extend(freed) };
         let flag = self.flag_of(flags, number.clone());
@@ -193,7 +194,7 @@ impl Resolver<'_> {
         Some(self.step(StepKind::Atomic(steps)))
     }
 
-    /// Loads the flag of the object that a pointer points into; 0 if it points into none that is retired.
+    /// Loads the flag of the object that a pointer points into; 0 if it points into no object that may be retired.
     pub(super) fn is_retired(&mut self, flag: Register, pointer: &Value, target: NodeId) {
         let pointer = self.value(pointer);
         self.push(StepKind::Assign(flag, Term::Number(0)));

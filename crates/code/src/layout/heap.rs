@@ -9,7 +9,7 @@
 use fencewright_front_end::facts::Kind;
 use fencewright_program::BinaryOp;
 
-use crate::core::{Access, Freeing, NodeId, ObjectId, Register, Value};
+use crate::core::{Access, Freeing, NodeId, ObjectId, Purpose, Register, Value};
 use crate::flat::claims::About;
 use crate::flat::{Array, Cell, CellEvent, Mark, Step, StepKind, Term, Touching, UNDEFINED, Wrong};
 use crate::layout::classes::among;
@@ -151,7 +151,7 @@ impl Resolver<'_> {
         Cell { class, index }
     }
 
-    /// Flips the parity of how often this thread has passed an object to other threads or taken it from them.
+    /// Flips the parity of the transfers of an object by this thread ([`Mark::Passed`]).
     fn pass(&mut self, class: usize, number: Term) -> Step {
         let passed = self.marks(class, Mark::Passed);
         let before = Term::Element(passed, Box::new(number.clone()));
@@ -307,6 +307,17 @@ impl Resolver<'_> {
         }
     }
 
+    /// The condition that a number is none of an object of `alloca` in this class.
+    fn is_not_on_stack(&self, class: usize, number: &Term) -> Term {
+        let objects = (0..).map(ObjectId).zip(&self.core.objects);
+        let on_stack = objects.filter(|(_, object)| object.purpose == Purpose::Stack);
+        let placed =
+            on_stack.map(|(object, _)| self.layout.placed(object)).filter(|placed| placed.class == class);
+        let starts = placed
+            .flat_map(|placed| (0..placed.times as i64).map(move |time| placed.first + time * placed.stride));
+        starts.map(|start| number.clone().with(BinaryOp::Ne, start)).fold(Term::Number(1), Term::and)
+    }
+
     /// `free` of a non-null pointer into a class: the pointer must be to the start of an allocation of this class, or to the first member or element
     /// of an allocation.
     fn free_at(&mut self, class: usize, pointer: &Term, node: NodeId, freeing: Freeing) {
@@ -320,7 +331,8 @@ impl Resolver<'_> {
             let Some((_, width, base)) = self.layout.way(self.nodes, allocated, &path) else { continue };
             let distance = number.clone().plus(-base);
             let start = distance.clone().with(BinaryOp::Div, width);
-            let mut is_start = among(&self.layout.allocations(allocated), &start);
+            let on_heap = self.is_not_on_stack(allocated, &start);
+            let mut is_start = among(&self.layout.allocations(allocated), &start).and(on_heap);
             if width != 1 {
                 is_start = distance.with(BinaryOp::Rem, width).with(BinaryOp::Eq, 0).and(is_start);
             }

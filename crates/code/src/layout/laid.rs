@@ -1,4 +1,5 @@
-//! Large arrays of which only the first elements are laid out: accesses to the others end the model.
+//! Large arrays of which only the first elements are laid out. The model ends at an access to another element: the answer for such an execution is
+//! unknown.
 
 use std::collections::HashMap;
 
@@ -18,7 +19,8 @@ pub(crate) const FEWER: [u64; 4] = [256, 64, 16, 4];
 /// For each array of which only the first elements are laid out: the number of these elements.
 pub(crate) type Laid = HashMap<NodeId, u64>;
 
-/// The arrays with more than `most` elements. Elements with constant indices are laid out in any case, with all those before them.
+/// For each array with more than `most` elements, the number of elements to lay out: `most`, or more if the program uses a greater constant index.
+/// Arrays of which this includes all elements are left out.
 pub(crate) fn fewer(core: &Core, nodes: &Nodes, lengths: &Lengths, most: u64, stop: &Stop<'_>) -> Laid {
     let mut constants = Constants { core, nodes, most: HashMap::new() };
     for (number, object) in (0..).zip(&core.objects) {
@@ -74,7 +76,7 @@ impl Constants<'_> {
             Base::Object(object) => self.path(object, &path),
             Base::Pointed(_, node) => self.walk(node, &path),
         }
-        // The address of a place may lead through places whose addresses are computed.
+        // An index on the path may contain addresses of other places.
         for projection in &place.path {
             if let Projection::Element(index, _) = projection {
                 index.each(&mut |part| {

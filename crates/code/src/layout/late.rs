@@ -6,7 +6,8 @@
 //! buffered store may reach memory at any time. Which cell is tested is a nondeterministic choice. A late store may itself store an undefined value;
 //! for such cells the number 0 is tried as well.
 //!
-//! In an atomic section no buffer changes, so the cell is read again after the section, if the object has not been allocated again by then.
+//! In an atomic section no buffer changes, so the cell is read again after the section, if the object has not been allocated again by then. At other
+//! points where buffers do not change ([`Held::Otherwise`]), the model ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -162,11 +163,16 @@ impl Resolver<'_> {
     /// The tests for an object that has one of several numbers.
     fn tests(&mut self, class: usize, starts: &[i64], elements: u64, on: Tests<'_>) -> Vec<Step> {
         let mut ways = Vec::new();
+        let is_postponed = self.layout.held.get(&(self.thread, self.span)) == Some(&Held::Section);
         for tested in self.tested(class, starts, elements) {
             ways.push(self.test(tested, on, UNDEFINED));
             if self.layout.late_to(tested.class, self.thread).any(|late| late.undefined) {
                 ways.push(self.test(tested, on, 0));
             }
+        }
+        // The section may end the lifetimes of several objects here, and the end of the section tests only one of them.
+        if is_postponed && !ways.is_empty() {
+            ways.push(Vec::new());
         }
         match ways.len() {
             0 => Vec::new(),

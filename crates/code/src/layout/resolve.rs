@@ -1,8 +1,7 @@
 //! From symbolic code to flat code: addresses become numbers, and accesses are checked.
 //!
-//! Memory errors that depend on one thread only are checked by the thread itself, before the access, on its registers. Whether another thread has
-//! freed the memory is checked by the property ([`crate::emit::property`]), in the state before each access that is announced by a
-//! [`CellEvent::Touch`].
+//! Memory errors that depend on one thread only are checked by the thread itself, before the access, on its registers. Whether the memory has been
+//! freed is checked by the property ([`crate::emit::property`]), in the state before each access that is announced by a [`CellEvent::Touch`].
 
 mod places;
 mod values;
@@ -98,7 +97,7 @@ pub(crate) struct Resolver<'a> {
     pub(crate) arrays: Vec<Array>,
     /// The registers that represent the places of classes private to this thread, by class.
     homes: HashMap<usize, Home>,
-    /// The arrays that mark objects freed by this thread.
+    /// The arrays of registers in which this thread marks freed objects, by class and meaning.
     pub(crate) marks: HashMap<(usize, Mark), usize>,
     /// The registers that count how often this thread has executed each allocation site.
     pub(crate) counters: HashMap<ObjectId, Register>,
@@ -241,8 +240,8 @@ impl<'a> Resolver<'a> {
         self.push(kind);
     }
 
-    /// An atomic block. The use-after-free checks are emitted before the block, because the property is evaluated between steps. So the block itself
-    /// must not compute the numbers of the places that it accesses.
+    /// An atomic block. The property checks for use after free in the state before a step, so the announcements of accesses are emitted before the
+    /// block. So the number of a place in memory that may be freed must not depend on registers that the block itself assigns.
     fn atomic(&mut self, block: &[Stmt]) {
         let span = self.span;
         let mut assigned = HashSet::new();

@@ -10,7 +10,7 @@ pub struct Clash {
     pub one: (String, Span),
     /// The other shape.
     pub other: (String, Span),
-    /// Whether one of the two shapes is a scalar and the other an aggregate.
+    /// Whether exactly one of the two shapes is a scalar.
     pub parts: bool,
 }
 

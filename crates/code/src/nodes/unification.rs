@@ -19,7 +19,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// Merges two distinct representatives. Their parts, which have to be unified too, are added to `pairs`.
+    /// Merges two distinct representatives. Their parts and the targets of their pointers, which have to be unified too, are added to `pairs`.
     pub(super) fn join(
         &mut self,
         a: NodeId,
@@ -87,8 +87,8 @@ impl Nodes {
         Ok(())
     }
 
-    /// Whether two structures have members at the same offsets with the same parts. Scalar types are not compared here, but when the nodes of the
-    /// members are unified.
+    /// Whether two records are the same, or structures of one size without bit-fields that have members at the same offsets with the same parts.
+    /// Scalar types are not compared here, but when the nodes of the members are unified.
     pub(super) fn is_alike(&self, one: RecordId, other: RecordId) -> bool {
         if one == other {
             return true;

@@ -114,7 +114,7 @@ fn ring(op: Operator, ty: Integer, checked: bool, a: Operand, b: Operand) -> Ope
     Operand::new(if fits { value } else { wrap(ty, value) }, range)
 }
 
-/// The operator of `.fw` that computes in mathematical integers, or on bits.
+/// The same operator in `.fw`, which computes in mathematical integers, or on bits.
 pub(super) fn operation(op: Operator) -> BinaryOp {
     use Operator::*;
     match op {

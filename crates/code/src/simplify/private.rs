@@ -1,13 +1,13 @@
-//! Promotion of private variables: a variable that only one thread accesses and whose address is not taken becomes a register of that thread. Also
-//! finds shared variables with a single writer.
+//! Promotion of private variables: a scalar variable that only one thread accesses and whose address is not taken becomes a register of that thread.
+//! Also finds shared variables with a single writer.
 
 use fencewright_c::typed::tree::TypeKind;
 use fencewright_text::Stop;
 use rustc_hash::FxHashMap;
 
 use crate::core::{
-    About, Base, Core, Known, Location, Object, ObjectEvent, ObjectId, Origin, Purpose, Register,
-    RegisterInfo, Stmt, StmtKind, Value, each_place, each_statement,
+    About, Base, Core, Known, Location, Object, ObjectEvent, ObjectId, Origin, Register, RegisterInfo, Stmt,
+    StmtKind, Value, each_place, each_statement,
 };
 use crate::nodes::Nodes;
 
@@ -47,8 +47,7 @@ pub(super) fn promote(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) -> bool {
         homes[number].insert(ObjectId(n as u32), Register(registers.len() as u32));
         let points = nodes.pointee_of(object.node);
         let pointer = object.ty.as_ref().is_some_and(|ty| matches!(ty.kind, TypeKind::Pointer(_)));
-        let about =
-            About { variable: matches!(object.purpose, Purpose::Program | Purpose::Literal), pointer };
+        let about = About { variable: object.purpose.is_of_program(), pointer };
         registers.push(RegisterInfo { name: object.name.clone(), initial: initial(object), points, about });
     }
     for (thread, homes) in core.threads.iter_mut().zip(&homes) {

@@ -44,9 +44,25 @@ fn mark(kind: &StmtKind, used: &mut [bool]) {
     }
 }
 
-/// The object to which a statement stores, if the place is certainly within it.
+/// The object to which a statement stores, if that needs no check: the place is certainly within the object, and so are the places whose addresses
+/// occur in the value; and the value is computed from no register, whose value may be undefined, but may be a copy of one.
 fn stored(kind: &StmtKind) -> Option<ObjectId> {
-    let StmtKind::Store(Location { base: Base::Object(object), path, .. }, ..) = kind else { return None };
+    let StmtKind::Store(place, value, _) = kind else { return None };
+    let mut needs_check = false;
+    value.each(&mut |part| {
+        needs_check |= match part {
+            Value::Address(place) => certain(place).is_none(),
+            Value::Register(_) => !matches!(value, Value::Register(_)),
+            Value::Move(..) | Value::Difference(..) | Value::Container { .. } => true,
+            _ => false,
+        };
+    });
+    certain(place).filter(|_| !needs_check)
+}
+
+/// The object of a place that is certainly within it.
+fn certain(place: &Location) -> Option<ObjectId> {
+    let Base::Object(object) = place.base else { return None };
     let is_within = |part: &Projection| match part {
         Projection::Field(_) => true,
         Projection::Element(Value::Number(index), length) => {
@@ -54,7 +70,7 @@ fn stored(kind: &StmtKind) -> Option<ObjectId> {
         }
         Projection::Element(..) => false,
     };
-    path.iter().all(is_within).then_some(*object)
+    place.path.iter().all(is_within).then_some(object)
 }
 
 fn remove_from(code: &mut Vec<Stmt>, used: &[bool], stop: &Stop<'_>) -> bool {

@@ -63,7 +63,7 @@ fn rounds(part: Part<'_>, head: LocationId) -> Option<Vec<Way>> {
     Some(rounds)
 }
 
-/// `n` if a value is the initial value of the register plus `n`.
+/// `n` if a value is that of the register at the start of the path plus `n`.
 fn difference(value: &Value, register: RegisterId) -> Option<i64> {
     match value {
         Expr::Leaf(Source::Register(other)) if *other == register => Some(0),

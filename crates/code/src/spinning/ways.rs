@@ -202,7 +202,7 @@ fn is_about_choice(value: &Value) -> bool {
     alone
 }
 
-/// Sample values for a choice: the ends of its range, and neighbours of constants in the condition.
+/// Sample values for a choice, as far as they are in its range: its ends, and 0 and the constants in the condition with their neighbours.
 fn samples(range: Option<Range>, condition: &Value) -> Vec<i64> {
     let mut numbers = vec![0];
     constants(condition, &mut numbers);

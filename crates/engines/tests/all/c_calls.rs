@@ -1,5 +1,5 @@
-//! Programs with executions that leave the model of C, because calls are nested too deeply or an allocation has another size: never `safe`, but `unsafe` is
-//! found.
+//! Programs with executions that leave the modelled part of C, because calls are nested too deeply or an allocation has a size that is not modelled.
+//! They are never `safe`, but a violation in another execution is found.
 
 use std::time::Duration;
 

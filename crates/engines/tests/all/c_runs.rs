@@ -1,6 +1,6 @@
-//! Compares random C programs of one thread with what gcc makes of them. Where a run has results, the translated program has exactly these: assertions
-//! that state them hold, and one that states another result fails. Where the sanitizers of gcc find a mistake, there is a violation. A verdict may be
-//! unknown, because a bound on nested calls, objects or sizes was reached.
+//! Compares random C programs of one thread with what gcc makes of them. Where a run has results, the translated program has exactly these:
+//! assertions that state them hold, and one that states another result fails. Where the sanitizers of gcc find a mistake, there is a violation. A
+//! verdict may be unknown, because a bound on nested calls, objects or sizes was reached.
 //!
 //! `FENCEWRIGHT_PROGRAMS=N` tests N programs; `FENCEWRIGHT_SEED=N` tests only the program with seed N and prints it.
 

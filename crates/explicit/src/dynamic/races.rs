@@ -181,8 +181,8 @@ impl Search<'_> {
     }
 
     /// Adds sequences that reverse the races of the current execution to the wakeup trees of its nodes. Races that earlier executions had too are
-    /// reversed again, because their sequences may be new: a sequence also contains events after the race, and the later step of the race, taken from
-    /// an earlier state, may access other objects and hence commute with fewer events.
+    /// reversed again, because their sequences may be new: a sequence contains all later events that do not happen after the first step of the race,
+    /// also those after the race, and these differ between executions.
     pub(super) fn reverse_races(&mut self, observer: &mut impl Observer) {
         for number in 0..self.nodes.len() as u32 - 1 {
             let event = self.at(number);

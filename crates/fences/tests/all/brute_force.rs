@@ -19,8 +19,8 @@ use fencewright_program::{
 use fencewright_testing::bounds::exceeds;
 use fencewright_testing::{Random, Shape, program, programs_or};
 
-/// The program with a place before every location that has outgoing edges. Where a formula mentions a location, `before` decides whether this becomes
-/// the location before its place or the one after it.
+/// The program with a place for a fence (an empty step) before every location that has outgoing edges. Where a formula mentions a location, `before`
+/// decides whether this becomes the location before its place or the one after it.
 fn placed(mut program: Program, mut before: impl FnMut() -> bool) -> Placed {
     let mut places = Vec::new();
     let mut moved: Vec<Vec<LocationId>> = Vec::new();

@@ -284,6 +284,7 @@ fn existential_properties_must_stay_satisfied() {
     assert_eq!(found.verdict, Verdict::Unfixable);
     let why = found.unfixable.expect("a reason");
     assert_eq!((why.inevitable, why.existence), (true, vec!["weak".to_string()]));
+    assert!(why.because.is_none(), "fences prevent the violation of `strong`, which is not the reason");
 }
 
 #[test]

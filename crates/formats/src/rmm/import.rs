@@ -9,13 +9,13 @@
 //! | process k | thread `pk` |
 //! | `v[my]`, `v[k]` | a cell of the array `v`, indexed by owner |
 //! | `read: v = e` | `await v == e`; at the start of a branch of `either`, where waiting must not select the branch, `snapshot { assume v == e; }` |
-//! | `[e]` | a choice between the globals by number, each after an `assume` |
+//! | `[e]` | a choice between the globals that `e` may denote; each branch assumes that `e` is the number of its global |
 //! | `locked { }` | `atomic` if it contains a write, else `snapshot`: only with a write does it drain the buffer |
 //! | `cas(v, e, f)` | `atomic { assume v == e; v = f; }` |
 //! | `slocked write` | the store followed by `sfence`, as memorax itself translates `locked write` to a store and a fence for PSO |
 //! | `forbidden` | the property `forbidden` |
 //!
-//! Predicates are hints and are dropped. The statements of VIPS (`syncwr`, `syncrd`, `llfence`) are errors.
+//! Predicates are hints and are dropped. The statements for the cache protocol VIPS (`syncwr`, `syncrd`, `llfence`) are errors.
 
 mod process;
 mod tokens;

@@ -22,8 +22,8 @@ pub fn routine_at(routines: &[Routine], statement: Span) -> Option<&Routine> {
     routines.iter().find(|routine| routine.body.covers(statement))
 }
 
-/// The files that no edit may change: those built into the front end, and those outside of the folders of `given` files and of the `allowed` folders.
-/// Files of the system may be changed only in allowed folders.
+/// The files that no edit may change. An edit may change the main file, the other `given` files, files of the user in or below the folders of these,
+/// and all files in or below an `allowed` folder; but never a file built into the front end.
 pub fn closed(sources: &Sources, given: &[String], allowed: &[String]) -> BTreeSet<FileId> {
     let allowed: Vec<PathBuf> = allowed.iter().map(|folder| resolved(Path::new(folder))).collect();
     let main = std::iter::once(sources.name());

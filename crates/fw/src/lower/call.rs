@@ -31,7 +31,7 @@ pub type FrameRegisters = HashMap<(String, Option<Range>, Option<Range>, Option<
 pub struct Frame<'a> {
     pub names: HashMap<String, Binding>,
     pub labels: Vec<HashMap<String, Node>>,
-    /// The targets of `break` and `continue`.
+    /// The targets of `break` and `continue` in each enclosing loop, the innermost loop last.
     pub loops: Vec<(Node, Node)>,
     /// The nesting depth of the current block; registers are declared at depth 1.
     pub depth: usize,

@@ -1,7 +1,8 @@
 //! Lowers expressions in threads: every read of a shared variable becomes a load of its own, left to right.
 //!
-//! Lowering works backwards: each function gets the location to continue at and returns the location to start at. So `x = y + z` first yields the
-//! store, then the loads before it. A jump takes no step, because the location to start at *is* its target.
+//! Lowering works backwards: each function gets the location to continue at (`next`) and returns the location to start at. So `x = y + z` first
+//! yields the store, then the loads before it. If the start has a location already (`at`), for example because it has a label, that location is
+//! returned. Otherwise a jump takes no step, because the location to start at *is* its target.
 
 use fencewright_program::{Action, Address, BinaryOp, Expr, Op, Range, RegisterId, Span, VariableId};
 use fencewright_text::Diagnostic;

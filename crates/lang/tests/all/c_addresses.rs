@@ -104,7 +104,7 @@ fn a_number_in_the_address_range_may_be_an_address() {
     holds(&globals.replace("100000", "1000"), &body);
 }
 
-/// As in the previous test, but the comparison is part of an atomic step.
+/// A compare-and-exchange compares with a number that may be an address: an execution in which it is one leaves the modelled part.
 #[test]
 fn an_exchange_compares_with_a_number_that_may_be_an_address() {
     let globals = "int a, k; _Atomic(uintptr_t) w;
@@ -304,7 +304,7 @@ fn a_list_ends_where_it_starts() {
     let three = "for (int i = 0; i < 3; i++) { struct node *x = malloc(sizeof *x); x->val = i; add(&s.l, x); } int k = 0;";
     let each = "for (c = entry(s.l.next); &c->l != &s.l; c = entry(c->l.next)) { assert(c->val == k); k++; } assert(k == 3);";
     holds(LISTS, &all(three, each));
-    // When `n` reaches the head of the list, the head is accessed as if it were an entry.
+    // When `n` reaches the head of the list, it points to where an entry around the head would start, and is not dereferenced.
     let safe = "for (c = entry(s.l.next), n = entry(c->l.next); &c->l != &s.l; c = n, n = entry(n->l.next)) { assert(c->val == k); k++; free(c); } assert(k == 3);";
     holds(LISTS, &all(three, safe));
     let followed = main_does(LISTS, &all(three, "c = entry(&s.l); k = c->val;"));
@@ -322,7 +322,7 @@ fn container_of_null_is_not_null() {
     holds(&start, "first.l.next = 0; struct node *c = entry(first.l.next); assert(!c);");
 }
 
-/// A member of a member that `container_of` found at null.
+/// Addresses of members of `e->l`, where `container_of` computed `e` from a pointer that may be null.
 #[test]
 fn members_of_the_member_of_a_container_of_null() {
     let globals = "struct link { struct link *prev, *next; }; struct e { int v; struct link l; } x, y[2];
@@ -462,7 +462,7 @@ fn members_of_null() {
         globals,
         "struct s *p = g; int *q = &p->b, *r = gi, *c = p->c; assert(q != r && q < c && q != c && c != r);",
     );
-    // From a member back to its structure.
+    // From the address of a member back to its structure, also if the structure is at null.
     holds(globals, "struct s *p = g; int *q = &p->b; assert(around(q) == p); assert(around(q) == NULL);");
     holds(
         globals,
@@ -525,6 +525,9 @@ fn functions_that_would_hide_something_are_refused() {
     let error = load(&text, &Options::default()).expect_err("the memory is gone when it is used");
     assert!(error.diagnostics[0].message.contains("alloca"), "{}", error.diagnostics[0].message);
     holds("", "int *p = __builtin_alloca(4); *p = 1; assert(*p == 1);");
+    let mixed = "int *p = __builtin_alloca(4), *q = malloc(4); *p = *q = 1;";
+    memory(&main_does("", &format!("{mixed} free(p);")), "uuu");
+    memory(&main_does("", &format!("{mixed} free(q);")), "sss");
 }
 
 /// If the translation leaves out an access and keeps only the check that its memory is alive, the check stays on the path of the access.

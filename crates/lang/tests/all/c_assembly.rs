@@ -14,7 +14,7 @@ use crate::facts::{ALL, NONE, SC, SC_TSO};
 
 const HEADERS: &str = "#include <pthread.h>\n#include <assert.h>\n#include <stdint.h>\n#include <stdbool.h>\n#include <stddef.h>\n";
 
-/// Reads a program; the first error is its message, line and column.
+/// Reads a program. The error is the first message, with 1 if it is about a part of the text that is not empty, else 0.
 fn read(text: &str) -> Result<Program, (String, u64)> {
     load("test.c", text.as_bytes(), None, &[]).map(|loaded| loaded.program).map_err(|error| {
         let first = &error.diagnostics[0];
@@ -148,7 +148,7 @@ fn unlocked_instructions_are_two_events() {
     check(&publish("asm volatile(\"\" ::: \"memory\");"), SC_TSO);
 }
 
-/// The body of a thread, and of `main` while it is the only thread.
+/// Checks that the assertions in `body` hold in a thread, and in `main` while it is the only thread.
 #[track_caller]
 fn fact(globals: &str, body: &str) {
     check(
@@ -163,7 +163,7 @@ fn fact(globals: &str, body: &str) {
 
 #[test]
 fn headers_of_lock_free_code_work() {
-    // In the style of Concurrency Kit.
+    // Inline assembly in the style of Concurrency Kit.
     let kit = "
         static bool cas(unsigned *t, unsigned c, unsigned s, unsigned *v) { bool z;
             __asm__ __volatile__(\"lock \" \"cmpxchgl\" \" %3, %0;\" : \"+m\" (*(unsigned *)t), \"=@ccz\" (z), \"+a\" (c) : \"q\" (s) : \"memory\", \"cc\");
@@ -184,7 +184,7 @@ fn headers_of_lock_free_code_work() {
     fact(kit, "assert(fas(&p, 0) == &x && p == 0); prefetch(p);");
     fact(kit, "assert(!dec_zero(&x) && dec_zero(&x) && x == 0); assert(!dec_zero(&x) && x == 0xffffffff);");
     fact(kit, "assert(!bts(&x, 4) && bts(&x, 4) && bts(&x, 1) && x == 18);");
-    // In the style of liburcu: any object as a structure of so many bytes.
+    // Inline assembly in the style of liburcu: an object of any type is accessed as a structure of the same size.
     let urcu = "
         typedef struct { char v[4]; } hp_4; typedef struct { char v[8]; } hp_8;
         static unsigned long add(void *a, unsigned long v) { unsigned r = v;
@@ -198,7 +198,7 @@ fn headers_of_lock_free_code_work() {
         "assert(add(&x, 500000000) == 205032704 && x == 205032704); and(&q, ~0x0ful); assert(q == 0xf0); assert(swap(&q, 3) == 0xf0 && q == 3);",
     );
     fact(urcu, "assert((int *)swap(&pointer, 0) == &n && pointer == 0);");
-    // In the style of Linux.
+    // Inline assembly in the style of Linux.
     let linux = "
         #define LOCK \".pushsection .smp_locks,\\\"a\\\"\\n.balign 4\\n.long 671f - .\\n.popsection\\n671:\\n\\tlock; \"
         static inline bool test_and_set_bit(long nr, volatile unsigned long *addr) { bool c;
@@ -218,7 +218,7 @@ fn headers_of_lock_free_code_work() {
         linux,
         "assert(!sub_and_test(3, &n) && sub_and_test(2, &n)); assert(!add_negative(1, &n) && add_negative(-2, &n) && n == -1); assert(hide(&n) == &n);",
     );
-    // In the style of FreeBSD and of DPDK.
+    // Inline assembly in the style of FreeBSD and of DPDK.
     let others = "
         static inline int cmpset(volatile unsigned *dst, unsigned expect, unsigned src) { unsigned char res;
             __asm __volatile(\"\tlock; cmpxchg %3,%1 ;\t# atomic_cmpset_int\t\" : \"=@cce\" (res), \"+m\" (*dst), \"+a\" (expect) : \"r\" (src) : \"memory\", \"cc\"); return res; }
@@ -333,7 +333,7 @@ fn everything_else_is_refused_by_name() {
         let message = refusal(statement);
         assert!(message.contains(expected), "{statement}: {message}");
     }
-    // What nobody reaches is not judged.
+    // Statements in functions that are never called are not refused.
     check(
         "void f(int n) { asm goto(\"jmp %l0\" : : \"r\"(n) : \"memory\" : out); out: ; } void g(void) { asm(\"hlt\"); } int main(void) { return 0; }",
         ALL,
@@ -471,7 +471,7 @@ impl Maker<'_> {
             }
             7 if size > 1 => {
                 let name = *self.random.pick(&["bt", "bts", "btr", "btc"]);
-                // A register selects a bit beyond an object in memory.
+                // The number in a register could select a bit beyond the operand in memory, so the number is a constant there.
                 let number = match memory || self.random.one_in(2) {
                     true => format!("${}", self.random.below(70)),
                     false => self.register(size),

@@ -251,7 +251,7 @@ fn atomic_operations_compute_the_documented_result() {
     ];
     for body in facts {
         alone("", body, ALL);
-        // The same under a nondeterministic condition, so that the body is not executed during translation.
+        // The same body under a nondeterministic condition, so that it is not executed during translation.
         alone("", &format!("if (__VERIFIER_nondet_bool()) {{ {body} }}"), ALL);
     }
 }
@@ -300,6 +300,29 @@ fn unknown_functions_are_rejected_by_name() {
     refused("asm(\"hlt\");", "`hlt`");
     refused("asm(\"bswap %0\" : \"=m\"(*(int *)malloc(4)));", "bswap");
     refused("mtx_t m; mtx_init(&m, mtx_plain | mtx_recursive);", "recursive mutexes");
+    let detached = "pthread_attr_t a; pthread_attr_init(&a); int s = 0; pthread_attr_getdetachstate(&a, &s);";
+    refused(detached, "`pthread_attr_getdetachstate`");
+    let kind =
+        "pthread_mutexattr_t a; pthread_mutexattr_init(&a); int s = 0; pthread_mutexattr_gettype(&a, &s);";
+    refused(kind, "`pthread_mutexattr_gettype`");
+    refused("int n; printf(\"100%%n %d%n\", 1, &n);", "`%n` in a format");
+}
+
+#[test]
+fn functions_write_their_results() {
+    let state = "int before = 7; pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);";
+    alone("", &format!("{state} assert(before == 0 || before == 1);"), ALL);
+    alone("", &format!("{state} assert(before == 1);"), NONE);
+    alone("", "pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, NULL);", ALL);
+    alone("", "void *p; assert(posix_memalign(&p, 4, 16) == 22 && posix_memalign(&p, 8, 16) == 0);", ALL);
+}
+
+#[test]
+fn the_first_bytes_that_differ_are_compared() {
+    let arrays = "char a[3] = \"ab\", b[3] = \"b\", c[3] = {-1, 0, 0};";
+    alone(arrays, "assert(memcmp(a, b, 3) < 0 && memcmp(b, a, 3) > 0 && memcmp(c, a, 3) > 0);", ALL);
+    alone(arrays, "assert(memcmp(a, a, 3) == 0 && memcmp(a, \"ab\", 3) == 0);", ALL);
+    alone("int a = -1; unsigned b = -1;", "assert(memcmp(&a, &b, sizeof a) == 0);", ALL);
 }
 
 #[test]
@@ -356,7 +379,7 @@ fn indivisible_sections() {
     check_two("int x, y;", swap, "int b = y, a = x; assert(b == 0 || a == 1);", "", ALL);
     refused("__VERIFIER_atomic_begin(); __VERIFIER_atomic_begin();", "already");
     refused("__VERIFIER_atomic_end();", "is not, or may not be");
-    // The names of ESBMC, with a loop, a branch and an assertion inside.
+    // Atomic sections with the functions of ESBMC, with a loop, a branch and an assertion inside.
     let work = "for (int i = 0; i < 2; i++) { if (n % 2 == 0) n++; else n += 3; } assert(n % 4 == 0);";
     let section = format!("__ESBMC_atomic_begin(); {work} __ESBMC_atomic_end(); __ESBMC_yield();");
     check_two("int n;", &section, &section, "assert(n == 8);", ALL);

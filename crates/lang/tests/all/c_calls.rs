@@ -27,7 +27,7 @@ fn nested(text: &str, recursion: Option<u32>, expected: &str) {
     assert_eq!(verdicts(text, &options, "assertions"), expected, "{text}");
 }
 
-/// Checks that some execution leaves the model, for this reason.
+/// Checks that some execution leaves the modelled part of C, for this reason.
 #[track_caller]
 fn ends(text: &str, recursion: Option<u32>, reason: &str) {
     let mut options = Options::default();
@@ -67,7 +67,7 @@ fn a_pointer_calls_only_what_it_points_to() {
     assertions(&run("n + 1", "v"), "uuu");
     memory(&run("n", "v"), "sss");
     memory(&run("n + 2", "v"), "uuu");
-    // Parameters and results.
+    // Pointers to functions as parameters and as results.
     let by = "_Atomic int v; typedef int (*of)(int); int inc(int a) { return a + 1; } int dec(int a) { return a - 1; }
         of choose(int up) { return up ? inc : dec; } int apply(of it, int to) { return it(to); }";
     assertions(
@@ -80,12 +80,12 @@ fn a_pointer_calls_only_what_it_points_to() {
         "sss",
     );
     assertions(&two(by, "assert(apply(choose(v), 4) == 3);", "v = 1;", ""), "uuu");
-    // Structures as results.
+    // Functions that are called through pointers and return structures.
     let pair = "struct p { int a, b; }; typedef struct p (*of)(int); struct p x(int a) { return (struct p){ a, 1 }; }
         struct p y(int a) { return (struct p){ 1, a }; } _Atomic of now = x;";
     assertions(&two(pair, "struct p r = now(3); assert(r.a + r.b == 4);", "now = y;", ""), "sss");
     assertions(&two(pair, "struct p r = now(3); assert(r.a == 3);", "now = y;", ""), "uuu");
-    // The result of a thread, an integer that is converted back, and a tagged pointer.
+    // A pointer to a function that is stored as an integer and converted back.
     let odd = "int one(void) { return 1; } int two_(void) { return 2; } uintptr_t _Atomic bits;";
     let run = |holds: &str| {
         two(
@@ -123,7 +123,7 @@ fn a_pointer_in_a_structure_around_a_member_calls_what_it_points_to() {
     of(later, "{ 1, 2 }", &format!("int *p = which ? &b.in.kind : &a.in.kind; struct work *w = {back};"));
 }
 
-/// A recursion whose end the ranges of values seem to exclude: its calls are no constant number of calls.
+/// A recursion that passes its end at 0 if `n` is negative: no depth of calls follows from the range of `n`, but the depth is bounded.
 #[test]
 fn a_recursion_that_passes_its_end_is_bounded() {
     let even = "int odd(int n); int even(int n) { return n == 0 ? 1 : odd(n - 1); } int odd(int n) { return n == 0 ? 0 : even(n - 1); }";
@@ -187,7 +187,8 @@ fn calls_of_no_function_violate_memory() {
     memory(&two(pointer, "if (p) p();", "p = one;", ""), "sss");
     memory(&two(pointer, "if (p) p();", "p = (void (*)(void))&p;", ""), "uuu");
     memory(&two(pointer, "if (p) p();", "p = (void (*)(void))8;", ""), "uuu");
-    // Functions of other types: with values that are passed in other ways, and with other pointers, which compilers accept.
+    // Calls through pointers of other types: an error if values are passed in another way, but not if only the types of pointers differ, which all
+    // compilers accept.
     let typed = "int x; int two_(int a, int b) { return a + b; } int at(int *a) { return *a; }
         void *_Atomic p;";
     memory(&two(typed, "if (p) ((int (*)(int))p)(1);", "p = two_;", ""), "uuu");
@@ -230,7 +231,7 @@ fn each_call_has_its_own_variables() {
     let kept = "_Atomic int x; int *last; int f(int n) { int own = n; last = &own; if (x > n) return f(n + 1); return *last; }";
     memory(&two(kept, "f(0);", "x = 1;", ""), "sss");
     memory(&two(kept, "f(0); if (*last) x = 5;", "x = 1;", ""), "uuu");
-    // An array that grows downwards: every call writes to that of its caller.
+    // The local structure of every call points to that of its caller.
     let chain = "_Atomic int x; struct s { struct s *up; int n; };
         int sum(struct s *s) { int r = 0; for (; s; s = s->up) r += s->n; return r; }
         int f(struct s *up, int n) { struct s own = { up, n }; return x >= n && n < 3 ? f(&own, n + 1) : sum(&own); }";
@@ -268,12 +269,12 @@ fn the_size_of_an_allocation_may_depend_on_the_execution() {
     memory(&two("", &format!("{small} for (int i = 0; i < n; i++) a[i] = 0;"), "", ""), "sss");
     memory(&two("", &format!("{small} for (int i = 0; i <= n; i++) a[i] = 0;"), "", ""), "uuu");
     memory(&two("", &format!("{small} a[4] = 0;"), "", ""), "uuu");
-    // Other sizes end the model, and what an execution does before is found.
+    // An allocation of any other size leaves the modelled part.
     let any = "int n = __VERIFIER_nondet_uchar(); __VERIFIER_assume(n > 0); int *a = malloc(n * sizeof *a);";
     ends(&two("", &format!("{any} a[0] = 0;"), "", ""), None, "an_allocation_of_a_size_that_is_not_known");
     let zero = "int *a = malloc(n * sizeof *a); if (a) a[0] = 0;";
     ends(&two("_Atomic int n;", zero, "n = 1;", ""), None, "an_allocation_of_a_size_other_than_4");
-    // Sizes that are constants of each call.
+    // Sizes that are constants in each call.
     let per_call = "struct b { int n; int a[]; }; struct b *make(int n) { struct b *b = malloc(sizeof *b + n * sizeof(int)); b->n = n; return b; }
         struct b *_Atomic now;";
     let run = |index: &str| {
@@ -360,7 +361,7 @@ fn lengths_of_local_arrays_may_be_values() {
     memory(&run("int *p = a; *p = 1; if (*p) out = 1;"), "sss");
     assertions(&run("assert(sizeof a == n * sizeof(int) && sizeof a[0] == 4 && sizeof *a == 4);"), "sss");
     assertions(&run("assert(sizeof a == 8);"), "uuu");
-    // After its block an array is gone.
+    // An array of variable length ends with its block.
     memory(
         &two(
             "_Atomic int v; int *p, out;",
@@ -379,7 +380,7 @@ fn lengths_of_local_arrays_may_be_values() {
         ),
         "uuu",
     );
-    // Threads in such an array.
+    // Identifiers of threads in an array of variable length.
     let pool = |holds: &str| {
         format!(
             "_Atomic int s, n; void *w(void *a) {{ s++; return 0; }}
@@ -389,6 +390,37 @@ fn lengths_of_local_arrays_may_be_values() {
     };
     assertions(&pool("s == 2"), "sss");
     assertions(&pool("s == 1"), "uuu");
+}
+
+/// C leaves the order of arguments open, and gcc evaluates them from right to left.
+#[test]
+fn a_warning_where_the_order_of_arguments_matters() {
+    let warned = |globals: &str, arguments: &str| {
+        let f = "static int f(int a, int b) { return a - b; }";
+        let text = format!("{HEADERS} {f} {}", two(globals, &format!("f({arguments});"), "f(1, 2);", ""));
+        let loaded = fencewright_lang::load("test.c", text.as_bytes(), None, &[]).expect("it is a program");
+        loaded.warnings.iter().any(|warning| warning.message.contains("the order in which arguments"))
+    };
+    let next = "int n; static int next(void) { return ++n; }";
+    assert!(warned(next, "next(), next()"));
+    assert!(warned(next, "n, next()"));
+    assert!(!warned(next, "1, next()"));
+    assert!(!warned("int n, m;", "n, m"));
+    assert!(warned("atomic_int n, m;", "n, m"));
+    assert!(warned("volatile int n, m;", "n, m + 1"));
+    assert!(!warned("atomic_int n; int m;", "n, m"));
+    let alone = format!(
+        "{HEADERS} {next} int f(int a, int b) {{ return a - b; }} int main(void) {{ return f(next(), next()); }}"
+    );
+    let loaded = fencewright_lang::load("test.c", alone.as_bytes(), None, &[]).expect("it is a program");
+    let is_about_order = |text: &str| text.contains("the order in which arguments");
+    assert!(loaded.warnings.iter().any(|warning| is_about_order(&warning.message)), "{:?}", loaded.warnings);
+    let added = |value: &str| {
+        let text = format!("{HEADERS} {next} int main(void) {{ n += {value}; assert(n == 1); return 0; }}");
+        let loaded = fencewright_lang::load("test.c", text.as_bytes(), None, &[]).expect("it is a program");
+        loaded.warnings.iter().any(|warning| warning.message.contains("the left side is read first"))
+    };
+    assert!(added("next()") && !added("1"));
 }
 
 /// A program that is too large only once it is lowered is read again with fewer nested calls.

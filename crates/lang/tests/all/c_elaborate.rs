@@ -357,7 +357,7 @@ fn waiting_is_awaiting() {
         let is_loop = waiting.contains("goto");
         assert_eq!(shown.contains("assume f != 0"), !is_loop, "{waiting}\n{shown}");
     }
-    // These loops do more than wait.
+    // These loops do more than wait for `f`, so they do not become an `assume`.
     for waiting in [
         "while (!f) x++;",
         "while (!f) x = 1;",

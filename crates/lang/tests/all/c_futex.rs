@@ -56,7 +56,7 @@ fn a_wake_up_is_lost_only_if_the_word_is_not_changed() {
     deadlock(&two("atomic_int go;", "wait(&go, 1);", "", ""), "sss");
     let other = "atomic_store(&go, 1); wake(&word, 1);";
     deadlock(&two("atomic_int go, word;", wait, other, ""), "uuu");
-    // Words that are chosen at run time.
+    // Futex words that are chosen at run time.
     let chosen =
         "atomic_int *word = &go[__VERIFIER_nondet_bool()]; while (!atomic_load(word)) wait(word, 0);";
     let wakes = |index: u32| format!("atomic_store(&go[{index}], 1); wake(&go[{index}], 1);");
@@ -146,6 +146,12 @@ fn bitsets() {
     assertions(&wakes("2"), "sss");
     let sleeps = "struct timespec t; int r = syscall(SYS_futex, &w, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, 0, &t, 0, 1);";
     assertions(&two("int w, tries;", sleeps, &format!("{} assert(tries < 2);", wake("1")), ""), "uuu");
+    for operation in ["FUTEX_WAIT_BITSET", "FUTEX_WAKE_BITSET"] {
+        let call = format!("syscall(SYS_futex, &w, {operation}, 0, (until)0, (int *)0, 0)");
+        let text = two("int w;", &format!("assert({call} == -1 && errno == EINVAL);"), "", "");
+        assertions(&text, "sss");
+        deadlock(&text, "sss");
+    }
 }
 
 #[test]

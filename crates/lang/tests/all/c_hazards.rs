@@ -67,7 +67,7 @@ fn protected_nodes_are_not_freed() {
 fn retired_nodes_are_freed() {
     let read = "value = n->value; assert(value == 1 || value == 2);";
     let readers = [
-        // Without protection, after its end, after the hazard pointer protects something else, and after it was deallocated.
+        // Reads of a node without protection, after its end, after the hazard pointer protects another node, and after the hazard pointer was freed.
         format!("struct node *n = shared; {read}"),
         format!("{PROTECT} __VERIFIER_hp_clear(hp); {read}"),
         format!("{PROTECT} __VERIFIER_hp_protect(hp, &copy); {read}"),
@@ -81,7 +81,7 @@ fn retired_nodes_are_freed() {
         memory(&replaced(&reader, SWAP), "uuu");
     }
     let read = format!("{PROTECT} {read}");
-    // Retired before it is unlinked, used after it was retired, retired twice, freed as well.
+    // A node that is retired before it is unlinked, used after it was retired, retired twice, retired and freed, or only freed.
     for replace in [
         "__VERIFIER_hp_retire(first); shared = second;",
         "shared = second; __VERIFIER_hp_retire(first); assert(first->value == 1);",
@@ -140,7 +140,7 @@ fn protection_behind_buffered_stores() {
             &format!("{SWAP} assert(x < 2);"),
         )
     };
-    // An implementation may drain the buffer or not.
+    // An implementation of the protection may or may not drain the buffer; where this makes a difference, the execution leaves the modelled part.
     ends(&after(""));
     memory(&after("atomic_thread_fence(memory_order_seq_cst);"), "sss");
     // Neither retiring nor the end of a protection drains the buffer.

@@ -68,7 +68,7 @@ fn the_folders_are_searched_in_order() {
     check("#include \"x.h\"\nvoid test(void) { assert(X == 3); }", &three[2..]);
     let compiler = [("/sys/usr/lib/gcc/x86_64-linux-gnu/12/include/x.h", "#define X 4\n")];
     check("#include <x.h>\nvoid test(void) { assert(X == 4); }", &compiler);
-    // A header goes on with the next one of its name.
+    // With `#include_next`, a header includes the next header of the same name.
     let next = [("inc/x.h", "#define A 1\n#include_next <x.h>\n"), ("/sys/usr/include/x.h", "#define B 2\n")];
     check("#include <x.h>\nvoid test(void) { assert(A + B == 3); }", &next);
     let more = [("inc/x.h", "#if __has_include_next(<x.h>)\n#error more\n#endif\n#define A 1\n")];
@@ -87,7 +87,7 @@ fn model_headers_come_first() {
         "#include <stdint.h>\n#include \"dat3m.h\"\n#include <y.h>\nvoid test(void) { y_t a = -1; assert(a == UINT32_MAX); }",
         &own,
     );
-    // A header of the user beside the file has its name for itself.
+    // A header in the folder of the file is found before the model header of the same name.
     check("#include \"list.h\"\nvoid test(void) { assert(X == 1); }", &[("src/list.h", "#define X 1\n")]);
 }
 
@@ -158,7 +158,7 @@ fn headers_of_the_system_are_read_as_they_are() {
         "#include <x.h>\nvoid test(void) { odd_t o; o.u.a = 1; word_t w = 1L << 40; quad_t q = w; assert(q >> 40 == ONE && TWO == 2 && inlined(1) == 2 && o.u.a == 1); }",
         &files,
     );
-    // What has no meaning, or was left out, is an error where it is used.
+    // A declaration of a header of the system that is not supported, or was skipped because of an error, is an error only where it is used.
     for (use_of, message) in [
         ("computed(1);", "floating"),
         ("wide(1);", "128 bits"),
@@ -168,7 +168,7 @@ fn headers_of_the_system_are_read_as_they_are() {
         let main = format!("#include <x.h>\nint main(void) {{ {use_of} return 0; }}");
         refused(&main, &files, &[message]);
     }
-    // The same text is no header of the system if the user has it, and errors count.
+    // In a header of the user, an error in the same text is reported.
     let own = [("inc/x.h", SYSTEM), files[1]];
     refused("#include \"x.h\"\nint main(void) { return 0; }", &own, &["expected", "inc/x.h"]);
 }
@@ -372,7 +372,7 @@ fn the_headers_of_this_machine_are_read() {
             println!("skipped: <{header}> is not installed");
             continue;
         }
-        // Before and after the model headers, with and without the extensions of GNU.
+        // The header is included before the model headers, and after them with `_GNU_SOURCE`.
         for text in [
             format!("#include <{header}>\n{PROGRAM}"),
             format!(

@@ -119,7 +119,7 @@ fn frees(work: &str, wait: &str, end: &str) -> String {
     )
 }
 
-/// The same with an object on the stack.
+/// A program in which a function of `main` creates the thread, waits, and returns, which ends the lifetime of its local object.
 fn returns(work: &str, wait: &str) -> String {
     let (start, other) = (START, other(work));
     format!(
@@ -207,7 +207,7 @@ fn late_stores_to_parts() {
     check(&text("", "relaxed"), false);
 }
 
-/// In an atomic section no store reaches memory, but after it.
+/// Buffered stores do not reach memory during an atomic section, but they may afterwards, also in memory that the section freed.
 #[test]
 fn freed_in_an_atomic_section() {
     let start = "void __VERIFIER_atomic_begin(void); void __VERIFIER_atomic_end(void);\n";
@@ -288,6 +288,61 @@ fn a_statement_in_and_after_an_atomic_section() {
         fencewright_lang::load("test.c", text.as_bytes(), None, &[]).expect("it is a program").program;
     let explored = explore(&program, MemoryModel::Pso, 200_000, &mut || false);
     assert_eq!(explored.err(), Some(Incomplete::Limit));
+}
+
+/// A loop in an atomic section may free several objects of one allocation; each of them is tested.
+#[test]
+fn freed_by_a_loop_in_an_atomic_section() {
+    let program = |shared: &str, order: &str| {
+        format!(
+            "#include <assert.h>
+            #include <pthread.h>
+            #include <stdatomic.h>
+            #include <stdlib.h>
+            struct node {{ int v; struct node *next; }};
+            struct node *head, *shared; atomic_int flag, number, go;
+            void *a(void *u) {{
+                while (!go);
+                shared->v = 5;
+                atomic_store_explicit(&flag, 1, memory_order_{order});
+                return 0;
+            }}
+            void *b(void *u) {{ number = 2; return 0; }}
+            int main(void) {{
+                pthread_t t, s;
+                pthread_create(&t, 0, a, 0);
+                pthread_create(&s, 0, b, 0);
+                while (!number);
+                for (int n = number; n > 0; n--) {{
+                    struct node *node = malloc(sizeof *node);
+                    node->next = head;
+                    head = node;
+                    {shared}
+                }}
+                go = 1;
+                while (!flag);
+                __VERIFIER_atomic_begin();
+                while (head) {{ struct node *node = head; head = node->next; free(node); }}
+                __VERIFIER_atomic_end();
+                long *m = malloc(sizeof *m);
+                *m = 1;
+                pthread_join(t, 0);
+                pthread_join(s, 0);
+                assert(*m == 1);
+                return 0;
+            }}"
+        )
+    };
+    for shared in ["shared = node;", "if (n == 2) shared = node;"] {
+        for (order, is_late) in [("relaxed", true), ("release", false)] {
+            let text = program(shared, order);
+            let program = fencewright_lang::load("test.c", text.as_bytes(), None, &[])
+                .expect("it is a program")
+                .program;
+            let explored = explore(&program, MemoryModel::Pso, 200_000, &mut || false);
+            assert_eq!(explored.err() == Some(Incomplete::Limit), is_late, "{text}");
+        }
+    }
 }
 
 /// `calloc` clears an object that comes back from `free` by stores, which a later store may overtake.

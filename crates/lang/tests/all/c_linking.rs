@@ -24,7 +24,7 @@ fn read_with(options: &Options, files: &[(&str, &str)]) -> Result<Loaded, String
     })
 }
 
-/// Checks that the assertions of a program hold under SC.
+/// Checks whether the assertions of a program hold under SC.
 #[track_caller]
 fn holds_with(options: &Options, files: &[(&str, &str)], expected: bool) {
     let loaded = read_with(options, files).unwrap_or_else(|error| panic!("{error}"));
@@ -93,7 +93,7 @@ fn static_names_types_and_macros_are_not() {
         "static int f(void) { return 2; } int g(void) { return f(); }",
         &[],
     );
-    // Each file has its own variables of a header.
+    // Each file has its own instance of a static variable in a header.
     holds(
         "#include \"h.h\"\nint other(void); int main(void) { assert(count() == 1 && count() == 2 && other() == 1); return 0; }",
         "#include \"h.h\"\nint other(void) { return count(); }",
@@ -113,7 +113,7 @@ fn structures_of_headers_are_one_type() {
          int sum(list *l) { int s = 0; for (struct node *n = l->head; n; n = n->next) s += n->value; return s; }",
         &[("list.h", LIST)],
     );
-    // Defined in one file, and only mentioned in the other one.
+    // A structure that is defined in one file, and only declared in the other one.
     holds(
         "struct secret; struct secret *make(void); int show(struct secret *); int main(void) { assert(show(make()) == 4); return 0; }",
         "struct secret { int x; } s = { 4 }; struct secret *make(void) { return &s; } int show(struct secret *p) { return p->x; }",
@@ -164,6 +164,13 @@ fn what_does_not_agree_is_shown_at_both_places() {
         "extern int n;",
         &[],
         &["`n` is declared as `int`, before as `volatile int`", "a.c:1:14", "b.c:1:12"],
+    );
+    refused(&with("volatile int n[2];"), "extern int n[2];", &[], &["`n` is declared as"]);
+    refused(
+        &with("struct s { volatile int x; };"),
+        "struct s { int x; };",
+        &[],
+        &["`s` has different members in two source files"],
     );
     refused(
         &with("int f(int);"),

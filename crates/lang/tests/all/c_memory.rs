@@ -85,7 +85,7 @@ fn check(text: &str, expected: &[&str]) {
     check_with(text, &Options::default(), expected);
 }
 
-/// An index that a property cannot compute, because it is a remainder by a value.
+/// Indices that the formula of the property `memory` cannot contain: formulas divide and shift only by constants.
 #[test]
 fn an_index_into_freed_memory_may_be_a_remainder() {
     let read = |before: &str, violated: &[&str]| {
@@ -178,6 +178,20 @@ fn uninitialised_values() {
     check(&threads(allocated, "", &[publish, read], ""), &["memory", "assertions"]);
     let publish = "struct node *n = calloc(1, sizeof *n); p = n; n->value = 1";
     check(&threads(allocated, "", &[publish, "struct node *n = p; if (n) assert(n->value < 2)"], ""), &[]);
+}
+
+/// A store to a local variable that nothing reads is left out, unless something about it has to be checked.
+#[test]
+fn stores_that_nothing_reads() {
+    let globals = "_Atomic int x; int all[2]; struct s { int v[2]; int *p; };";
+    let run = |body: &str, violated: &[&str]| check(&threads(globals, "", &[body, "x = 3"], ""), violated);
+    run("struct s l = { { (int)(uintptr_t)\"text\" }, all }; l.v[1] = 2", &[]);
+    run("struct s l = { { 1 }, &all[x & 1] }", &[]);
+    run("struct s l = { { 1 }, &all[x] }", &["memory"]);
+    run("struct s l; l.v[x] = 1", &["memory"]);
+    run("struct s l; l.v[0] = 1; l.p = all; l.p[x] = 1", &["memory"]);
+    run("struct s l; int u; if (x) u = 1; l.v[0] = u", &[]);
+    run("struct s l; int u; if (x) u = 1; l.v[0] = u + 1", &["memory", "assertions"]);
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn destroyed_mutexes() {
         &with_thread("mtx_t m;", "", "mtx_init(&m, mtx_plain); mtx_destroy(&m); mtx_lock(&m);"),
         MUTEX_GONE,
     );
-    // Correct programs.
+    // These programs are correct.
     let works = "pthread_mutex_lock(&m); pthread_mutex_unlock(&m);";
     right(&alone(&format!("{works} {destroy} pthread_mutex_init(&m, 0); {works} {destroy}")));
     right(&beside(MUTEX, works, &format!("{works} pthread_join(t, 0); {destroy}")));
@@ -98,7 +98,7 @@ fn main_is_concurrent_until_all_threads_have_ended() {
             i++;
         } while (i < 2 && __VERIFIER_nondet_bool());";
     assertions(&beside(globals, fenced, rounds), "suu");
-    // A thread starts another one and ends.
+    // The joined thread has created another one, which still runs.
     let text = |creates: &str| {
         format!(
             "pthread_t u; pthread_once_t once = PTHREAD_ONCE_INIT; pthread_mutex_t m; int x, y, a, b;
@@ -122,7 +122,7 @@ fn mutexes_of_other_threads() {
     wrong(&alone("pthread_mutex_unlock(&m);"), NOT_HELD);
     wrong(&beside(MUTEX, "pthread_mutex_unlock(&m);", "pthread_mutex_lock(&m);"), NOT_HELD);
     wrong(&with_thread("mtx_t m;", "", "mtx_init(&m, mtx_plain); mtx_unlock(&m);"), NOT_HELD);
-    // The thread deadlocks with itself.
+    // The thread waits for itself forever, so it does not reach the assertion.
     right(&alone("pthread_mutex_lock(&m); pthread_mutex_lock(&m); assert(0);"));
 }
 
@@ -268,7 +268,7 @@ fn barriers() {
         let text = two(wait, &format!("int r = 0; {wait} {main}pthread_barrier_destroy(&b);"));
         assert_eq!(verdicts(&text, &Options::default(), "deadlock"), "sss");
     }
-    // A local variable has no value before it is initialised.
+    // A barrier in a local variable, which has no value before it is initialised.
     right(&with_thread(
         "",
         "",
@@ -334,7 +334,7 @@ fn threads_are_released_once() {
     right(&beside("", "", join));
     right(&beside("", "", detach));
     right(&beside("", "pthread_detach(pthread_self());", ""));
-    // Two threads wait for a third one.
+    // A thread that another thread joins must not be joined by `main` as well.
     let two = "pthread_t t; int go;
          void *thread(void *argument) { go = 1; return 0; }
          void *waits(void *argument) { pthread_join(t, 0); return 0; }
@@ -436,7 +436,7 @@ fn invalid_pointers_to_condition_variables() {
         memory(&beside(globals, "i = 1;", &body("&many[i]")), "sss");
         memory(&with_thread(globals, "", &format!("p = &c; {}", body("p"))), "sss");
     }
-    // A local variable whose lifetime has ended.
+    // A condition variable in a local variable whose lifetime has ended.
     let gone =
         "pthread_cond_t *kept; void leaves(void) { pthread_cond_t c; pthread_cond_init(&c, 0); kept = &c; }";
     memory(&with_thread(gone, "", "leaves(); pthread_cond_signal(kept);"), "uuu");

@@ -48,7 +48,7 @@ fn a_section_is_before_or_after_a_grace_period() {
     let reader = read_side("WRITE_ONCE(x, 1); WRITE_ONCE(y, 1);");
     let update = "a = READ_ONCE(x); synchronize_rcu(); b = READ_ONCE(y);";
     never(VARIABLES, &[&reader, update], "a == 1 && b == 0");
-    // Load buffering and the one that a machine with store buffers would show.
+    // Load buffering, and outcomes that store buffers would allow without the grace period.
     let reader = read_side("a = READ_ONCE(x); WRITE_ONCE(y, 1);");
     let update = "b = READ_ONCE(y); synchronize_rcu(); WRITE_ONCE(x, 1);";
     never(VARIABLES, &[&reader, update], "a == 1 && b == 1");

@@ -316,7 +316,7 @@ fn addresses_read_as_numbers_have_the_bits_of_addresses() {
         uintptr_t bits = *(uintptr_t *)&r; assert((bits & 3) == 0 && bits != 0); go = 2;";
     assertions(&inside(globals, before, body), "sss");
     assertions(&inside(globals, before, &body.replace("w.p->v == 7", "w.p->v != 7")), "uuu");
-    // The same program, but other threads can change the value.
+    // The program above, but another thread can change the pointers.
     let main = "q.p = &b; r = &a;";
     let shared = inside(globals, before, &body.replace("w.p == &a && w.p->v == 7", "w.p == &a || w.p == &b"));
     assertions(&shared.replacen("go = 1;", main, 1), "sss");
@@ -521,7 +521,7 @@ fn consecutive_waits_are_joined_only_for_flags_that_stay_set() {
     assertions(&text("a = 1; __sync_fetch_and_sub(&a, 1); b = 1;", waits), "uuu");
     assertions(&text("a = 1; a = 2; a = 1; b = 2;", "while (a != 1); while (b != 2);"), "uuu");
     assertions(&text("a = 1;", waits), "sss");
-    // Flags that are set initially are not used for counting.
+    // Waits for flags that are set initially do not block.
     let start = "atomic_int a = 1, b = 1; void *one(void *p) { a = 1; return 0; } void *other(void *p) { b = 1; return 0; }";
     assertions(
         &format!(

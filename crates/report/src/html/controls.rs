@@ -20,7 +20,7 @@ const MOST_POINTS: usize = 64;
 const MOST_TABLES: usize = 6;
 /// Maximum number of nodes of the graph; those nearest to the start are kept.
 const MOST_NODES: usize = 40;
-/// Maximum number of holes in a table that get a tooltip each.
+/// Maximum number of holes (squares that are not filled) in a table with tooltips. In a table with more holes, none has a tooltip.
 const MOST_HOLES: usize = 400;
 /// Maximum length of a point's name, in characters.
 const LONGEST_NAME: usize = 16;

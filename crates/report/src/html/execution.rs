@@ -67,7 +67,7 @@ enum Place {
 struct StepData {
     /// The number of the step, counted from 1.
     n: usize,
-    /// The index of its thread; `None` for steps that are left out and for threads that are not shown.
+    /// The index of its thread among the threads of the execution; `None` for steps that are left out and for threads that are not shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     thread: Option<usize>,
     /// The name of the thread, if that thread is not shown.

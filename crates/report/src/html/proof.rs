@@ -99,7 +99,7 @@ fn invariant(source: Source<'_>, proof: &InductiveInvariant) -> String {
         html.push_str("<h4>What holds whenever a thread is at a point</h4>\n");
         html.push_str(&table(source, &points));
     }
-    // An unsatisfiable invariant means that the control state is unreachable.
+    // An invariant without cubes is unsatisfiable, which means that its control state is unreachable.
     let reached = proof.states.iter().filter(|state| !state.invariant.is_empty());
     let locations = reached.map(|state| state.control().locations);
     let classes: Vec<Vec<usize>> =

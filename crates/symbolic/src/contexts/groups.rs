@@ -5,7 +5,8 @@
 //! list of *groups*, oldest first. The stores of one group leave in the same context, and no other thread observes the memory in between. So of
 //! several stores to one memory cell in a group only the last one counts. As long as there is room, every store is a group of its own and nothing is
 //! guessed. When a store would exceed the maximum number of groups, two adjacent groups are merged, and every choice of two adjacent groups is
-//! explored. With k contexts, k + 1 groups mean that two of them leave in the same context.
+//! explored. The number of different contexts in which stores of one buffer can leave is bounded ([`most_groups`](super::layers::most_groups), which
+//! also counts one group for stores that never leave), so merging loses nothing.
 //!
 //! The value of memory cell c in group g of a thread is in the cell `Cell::Entry(thread, g * n + c)`, where n is the number of memory cells. So
 //! moving a group is a list of assignments. Every value moves to an older group or stays. So if the oldest group is moved first, no value is

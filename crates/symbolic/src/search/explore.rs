@@ -58,7 +58,7 @@ pub enum Unmodelled {
 struct ControlNode<C, P, T> {
     control: C,
     live: Vec<CellId>,
-    /// The steps of each phase computed so far, as ranges of [`Search::steps`].
+    /// The [phases](Machine::Phase) whose steps have been computed, each with these steps as a range of [`Search::steps`].
     steps: SmallVec<[(P, Range<u32>); 1]>,
     /// The possible evidence for nodes with this control state; `None` until the first such node is examined.
     evidence: Option<Vec<PreparedEvidence<T>>>,

@@ -45,7 +45,7 @@ impl Writer<'_> {
         self.block_of(1);
     }
 
-    /// The same through a pointer in memory.
+    /// A call through a pointer in memory, of the function itself with a smaller first number or of another function.
     fn recursive_through_pointer(&mut self, name: &str) {
         let n = self.name.clone();
         let other = self.function_name().unwrap_or_else(|| name.to_owned());

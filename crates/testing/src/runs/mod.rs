@@ -15,7 +15,7 @@ use std::fmt::Write;
 
 use fencewright_generate::Random;
 
-/// The number of different arguments of a run: they are 0 and the numbers after it.
+/// The number of different arguments of a run, which are the numbers from 0 on.
 pub const ARGUMENTS: usize = 4;
 /// The number of results that a run records.
 pub const RESULTS: usize = 6;
@@ -141,7 +141,7 @@ impl<'r> Writer<'r> {
         self.variables.extend([format!("{n}_pair.a"), format!("{n}_pair.b"), format!("{n}_array[2]")]);
     }
 
-    /// The function that is called with the argument.
+    /// The function `NAME_run`, which is called with the argument.
     fn start(&mut self) {
         let n = self.name.clone();
         self.line(&format!("void {n}_run(int in)\n{{"));

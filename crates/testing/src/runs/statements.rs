@@ -103,7 +103,7 @@ impl Writer<'_> {
         self.variables.push(result);
     }
 
-    /// Stores functions in memory; before the tables are declared, an assignment.
+    /// Stores pointers to functions in tables and structures. Before these are declared: an assignment.
     fn install(&mut self) {
         let n = self.name.clone();
         if !self.has_tables {
@@ -308,7 +308,7 @@ impl Writer<'_> {
         self.line(&format!("y = {p}->cells[0];\nfree({p}); }}"));
     }
 
-    /// An array whose length is a value.
+    /// An array of variable length.
     fn open_length(&mut self) {
         let (a, size, i) = (self.name("v"), self.name("n"), self.name("i"));
         let (length, value, index) = (self.index(1), self.number(1), self.index(1));

@@ -396,7 +396,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// If the place holds a pointer, converts a number of bytes to a number of elements; other operands are unchanged.
+    /// If the place holds a pointer and the operand counts `bytes`, converts the operand to a number of elements; otherwise returns it unchanged.
     fn elements(
         &mut self,
         ty: &Type,

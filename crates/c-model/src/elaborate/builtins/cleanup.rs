@@ -4,7 +4,8 @@
 //! are called when all local variables have ended; thread-local variables end after that.
 //!
 //! The macros of `<pthread.h>` make the code between `pthread_cleanup_push` and `pthread_cleanup_pop` a block, as POSIX demands, so that the pushed
-//! functions are known at each place of the text. Threads are never cancelled: `pthread_exit` is the only function that calls them.
+//! functions are known at each place of the text. Threads are never cancelled, so besides `pthread_cleanup_pop` only the end of the thread
+//! (`pthread_exit`) calls them.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;
@@ -26,7 +27,7 @@ const DESTROYS: &str = "__fencewright_destroy_values";
 pub(super) enum Operation {
     /// `pthread_cleanup_push`.
     Push,
-    /// `pthread_cleanup_pop`, with whether the function is called.
+    /// `pthread_cleanup_pop`, whose argument says whether the function is called.
     Pop,
     /// A key gets a destructor.
     Destructor,
@@ -61,7 +62,7 @@ impl Elaborator<'_> {
         let number = self.argument_value(call, 0)?;
         let number = self.kept_value(number, call.ty, call.span)?;
         let most = self.argument_value(call, 1)?;
-        let text = format!("more than {} keys", most.known().unwrap_or_default());
+        let text = format!("more than {} keys of thread-specific data", most.known().unwrap_or_default());
         let beyond = numbers::binary(self, Operator::GreaterOrEqual, Arithmetic::INT, number.clone(), most);
         let end = |this: &mut Self| {
             this.emit(StmtKind::Beyond(Value::Number(1), text), call.span);
@@ -146,6 +147,15 @@ impl Elaborator<'_> {
             let text = "control leaves the code between pthread_cleanup_push and pthread_cleanup_pop";
             self.require(Operand::number(0), text, span);
         }
+    }
+
+    /// Fails between `pthread_cleanup_push` and `pthread_cleanup_pop`, where jumps may leave or enter the code between the two.
+    pub(in super::super) fn without_cleanups(&mut self, span: Span) -> Result<()> {
+        if self.frame().cleanups.is_empty() {
+            return Ok(());
+        }
+        let message = "jumps between pthread_cleanup_push and pthread_cleanup_pop are not supported";
+        self.error(span, message, "write them as loops and conditions")
     }
 
     /// What a thread executes when it ends; `destructs` says whether this includes the destructors of its thread-specific data. An atomic section ends

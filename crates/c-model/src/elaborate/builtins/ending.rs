@@ -8,6 +8,9 @@ use fencewright_program::Span;
 use super::super::{Elaborator, Result};
 use super::{BuiltinCall, strings, unconverted};
 
+/// The latest time in seconds: programs may compute nanoseconds from it without an overflow.
+pub(super) const LATEST: i128 = (1 << 33) - 1;
+
 /// The operation of a function in this family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
@@ -21,7 +24,7 @@ pub(super) enum Operation {
     Any,
     /// Returns any nonnegative value of the result type.
     AnyNatural,
-    /// Begins an atomic section: until its end, no other thread takes a step.
+    /// Begins an atomic section: until its end, no other thread loads, and no store of another thread reaches memory.
     Begin,
     Finish,
     /// A hint without effect.
@@ -105,8 +108,12 @@ impl Elaborator<'_> {
                         help,
                     );
                 };
-                let least = if operation == Operation::Any { ty.least() } else { 0 };
-                let value = self.any("any", call.ty, (least, ty.greatest()), span);
+                let (least, most) = match (operation, call.name) {
+                    (Operation::Any, _) => (ty.least(), ty.greatest()),
+                    (_, "time" | "clock") => (0, LATEST.min(ty.greatest())),
+                    _ => (0, ty.greatest()),
+                };
+                let value = self.any("any", call.ty, (least, most), span);
                 if let Some(argument) = stored {
                     self.store_time(argument, value.clone(), span)?;
                 }

@@ -14,9 +14,9 @@ pub(crate) enum Form {
     Implicit(Operation),
     /// `__sync_lock_release`: a release store of 0.
     LockRelease,
-    /// By its name, with a pointer to the place; the plain operation has the place itself.
+    /// By its name, with a pointer to the place as an argument. The plain operation, named here, takes the place itself: `WRITE_ONCE(x, 1)`.
     Pointer(Operation, &'static str),
-    /// By its name; the plain operation has the same arguments.
+    /// By its name. The plain operation, named here, has the same arguments.
     Renamed(Operation, &'static str),
     /// A read-modify-write, of any order.
     Modify,
@@ -24,7 +24,7 @@ pub(crate) enum Form {
     Full(&'static str),
     /// A store-store fence.
     Stores,
-    /// A fence without effect under TSO and PSO.
+    /// A fence that has no weaker form except none at all: it has no effect under TSO and PSO, or is described by strings (`__CPROVER_fence`).
     Weak,
 }
 

@@ -1,8 +1,8 @@
 //! Futexes of Linux: `syscall(SYS_futex, ...)`.
 //!
 //! `FUTEX_WAIT` compares the word and goes to sleep in one atomic step, which drains the store buffer, as every system call here does. A wait may end
-//! without a wake-up and, with a timeout, at any moment. So for safety properties a thread that sleeps may continue at any time, and nothing says who
-//! sleeps.
+//! without a wake-up and, with a timeout, at any moment. So for safety properties a thread that sleeps may continue at any time, and the model does
+//! not record which threads sleep.
 //!
 //! For `deadlock` and `termination` such wake-ups would hide lost ones, so there they do not happen (timeouts do). Then, and where a program uses the
 //! number of threads that it has woken, each thread that waits for some futex has a pointer to the word on which it sleeps. A wake-up sets some of
@@ -21,7 +21,7 @@ use super::super::objects::{Spot, Target};
 use super::super::{Elaborator, Result};
 use super::{BuiltinCall, int, unconverted};
 
-/// The number of the system call.
+/// The number of the system call `futex`.
 const FUTEX: i128 = 202;
 /// `FUTEX_PRIVATE_FLAG` and `FUTEX_CLOCK_REALTIME`, which make no difference in the model.
 const FLAGS: i128 = 128 | 256;
@@ -31,6 +31,8 @@ const WORD: Arithmetic = Arithmetic::Integer(Integer { rank: Rank::Int, signed: 
 const ANY_BITS: i128 = 0xffff_ffff;
 /// `EAGAIN`.
 const AGAIN: i128 = 11;
+/// `EINVAL`: the result of a bitset of 0.
+const INVALID: i128 = 22;
 /// `EINTR`.
 const INTERRUPTED: i128 = 4;
 /// `ETIMEDOUT`.
@@ -67,18 +69,18 @@ struct Address {
     to: Type,
 }
 
-/// What a wake-up wants: the address of the word, and a bit that the bitset of the sleeping thread must have.
+/// The sleeping threads that a wake-up may wake: those that sleep on the word at this address and whose bitset has a bit in common with `bits`.
 struct Wanted {
     address: Operand,
     bits: Operand,
 }
 
-/// A thread that may sleep, when a wake-up looks at it.
+/// A thread that may sleep, as a wake-up finds it.
 struct Sleeper {
     place: Target,
     /// The word on which it sleeps.
     at: Operand,
-    /// Whether it sleeps on the word of the wake-up.
+    /// Whether the wake-up may wake it ([`Wanted`]).
     matches: Operand,
 }
 
@@ -98,7 +100,12 @@ impl Elaborator<'_> {
             let help = "make the function that passes it `inline`, or pass a constant";
             return self.error(call.span, "the operation on this futex is not known", help);
         };
-        match operation & !FLAGS {
+        let operation = operation & !FLAGS;
+        if matches!(operation, 9 | 10) && self.argument_value(call, 6)?.known() == Some(0) {
+            self.set_error(Operand::number(INVALID), call.span)?;
+            return Ok(Operand::number(-1));
+        }
+        match operation {
             0 => self.futex_wait(call, Operand::number(ANY_BITS)),
             9 => {
                 let bits = self.argument_value(call, 6)?;
@@ -178,7 +185,7 @@ impl Elaborator<'_> {
         object
     }
 
-    /// Waits for a wake-up if the word has the value of the third argument.
+    /// Waits for a wake-up if the word has the value that the call expects.
     fn futex_wait(&mut self, call: BuiltinCall, bits: Operand) -> Result<Operand> {
         let span = call.span;
         self.may_wait(span);
@@ -225,7 +232,7 @@ impl Elaborator<'_> {
         Ok(self.register_value(result))
     }
 
-    /// Sleeps. Returns whether a wake-up ended this, as far as this is known.
+    /// Sleeps. Returns whether a wake-up ended the sleep; 0 if the model does not record which threads sleep.
     fn wakes_up(&mut self, timed: Operand, span: Span) -> Result<Operand> {
         if !self.tracks_sleepers() {
             return Ok(Operand::number(0));
@@ -264,7 +271,7 @@ impl Elaborator<'_> {
             if !observed {
                 return this.write_register(result, Operand::number(0), span);
             }
-            // A wait without a wake-up returns 0, as after one, or an error.
+            // A wait that no wake-up has ended returns 0, as if one had, or an error.
             let fails = this.any("fails", &int(), (0, 1), span);
             let late = this.any("late", &int(), (0, 1), span);
             let late = numbers::binary(this, Operator::And, Arithmetic::INT, late, timed);
@@ -276,7 +283,7 @@ impl Elaborator<'_> {
         self.branch(woken, span, was_woken, ends)
     }
 
-    /// Wakes as many threads as the third argument says.
+    /// Wakes at most as many threads as the call says.
     fn futex_wake(&mut self, call: BuiltinCall, bits: Operand) -> Result<Operand> {
         let span = call.span;
         let address = self.futex_address(call, 1)?;
@@ -304,7 +311,7 @@ impl Elaborator<'_> {
         Ok(self.register_value(woken))
     }
 
-    /// Wakes some threads, and lets others sleep on another word; if it compares, only if the word has the value of the last argument.
+    /// Wakes some threads, and lets others sleep on another word; with `compares`, only if the word has the value of the last argument.
     fn futex_requeue(&mut self, call: BuiltinCall, compares: bool) -> Result<Operand> {
         let span = call.span;
         let address = self.futex_address(call, 1)?;
@@ -361,7 +368,7 @@ impl Elaborator<'_> {
         Ok(numbers::choose(same, done, Operand::number(-1)))
     }
 
-    /// A number of threads that may have been woken, if it is used; the next attempt counts them.
+    /// Any number, as the number of woken threads, if the program uses it; the next attempt counts these threads.
     fn number_of_threads(&mut self, call: BuiltinCall) -> Operand {
         match call.used {
             true => self.any("woken", &int(), (0, Arithmetic::INT.greatest()), call.span),
@@ -375,7 +382,7 @@ impl Elaborator<'_> {
         self.premises.futexes.sleepers.iter().copied().filter(|thread| *thread != own).collect()
     }
 
-    /// For each other thread that may sleep, a nondeterministic choice, or 1 if all of them are chosen.
+    /// For each other thread that may sleep, whether it is chosen to be woken: a nondeterministic truth value, or 1 if all of them may be woken.
     fn chosen(&mut self, most: &Operand, span: Span) -> Vec<Operand> {
         let others = self.other_sleepers();
         let all = most.range.0 >= others.len() as i128;
@@ -415,7 +422,8 @@ impl Elaborator<'_> {
         Ok(sleepers)
     }
 
-    /// Which of the matching threads are selected: as many as possible, but at most `most`, first those that are chosen. Also their number.
+    /// Which of the matching threads are selected: as many as possible, but at most `most`, and those in `chosen` before the others. Also their
+    /// number.
     fn selected(
         &mut self,
         matching: &[Operand],

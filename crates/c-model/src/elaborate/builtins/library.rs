@@ -2,7 +2,7 @@
 
 use fencewright_c::typed::tree::{Expr, ExprKind, PlaceKind, TypeKind};
 use fencewright_code::core::{
-    Access, Freeing, Known, Location, ObjectEvent, StmtKind, ThreadNumber, Value, known,
+    Access, Freeing, Known, Location, ObjectEvent, Purpose, StmtKind, ThreadNumber, Value, known,
 };
 use fencewright_code::numbers::{self, Operand};
 use fencewright_program::Span;
@@ -10,8 +10,12 @@ use fencewright_text::Diagnostic;
 
 use super::super::objects::Spot;
 use super::super::{Elaborator, Result};
+use super::ending::LATEST;
 use super::waiting::INVALID;
-use super::{BuiltinCall, unconverted};
+use super::{BuiltinCall, strings, unconverted};
+
+/// The number of bytes of a pointer, of which the alignment of `posix_memalign` is a multiple.
+const POINTER: i128 = 8;
 
 /// The operation of a function in this family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +100,7 @@ impl Elaborator<'_> {
                     return self.error(span, "`alloca` is understood in `main` only", help);
                 }
                 let size = self.argument_value(call, 0)?;
-                self.allocation(size, 1, span, &|this, bytes| this.allocate(bytes, false, span))
+                self.allocation(size, 1, span, &|this, bytes| this.allocate_local(bytes, span))
             }
             Operation::LocalArray => {
                 let size = self.argument_value(call, 0)?;
@@ -124,6 +128,7 @@ impl Elaborator<'_> {
             Operation::Protect => self.protect(call),
             Operation::Reallocate => self.reallocate(call),
             Operation::Print => {
+                self.only_prints(call)?;
                 self.evaluated(call)?;
                 match &call.ty.kind {
                     TypeKind::Integer(ty) if call.used => {
@@ -140,14 +145,33 @@ impl Elaborator<'_> {
             Operation::Unknown => Ok(Operand::number(u64::MAX.into())),
             Operation::Time => {
                 let place = self.pointed_by(self.argument(call, 1)?)?;
-                for number in 0..2 {
+                for (number, most) in [(0, LATEST), (1, 999_999_999)] {
                     let member = self.member(&place, number, span)?;
-                    let value = self.any("time", &member.ty, (0, i64::MAX.into()), span);
+                    let value = self.any("time", &member.ty, (0, most), span);
                     self.write(&member, value, span)?;
                 }
                 Ok(Operand::number(0))
             }
         }
+    }
+
+    /// Fails if a format of `printf` has a conversion that writes to memory.
+    fn only_prints(&self, call: BuiltinCall) -> Result<()> {
+        const WRITING: [&str; 8] = ["%n", "%hn", "%hhn", "%ln", "%lln", "%zn", "%jn", "%tn"];
+        let format = call.arguments.iter().find_map(|argument| strings::text(self.unit, argument));
+        let format = format.filter(|_| call.name.ends_with("printf")).unwrap_or_default().replace("%%", "");
+        match WRITING.iter().any(|writing| format.contains(writing)) {
+            true => self.error(call.span, "`%n` in a format is not supported", "leave it out"),
+            false => Ok(()),
+        }
+    }
+
+    /// Allocates memory that cannot be freed.
+    fn allocate_local(&mut self, bytes: u64, span: Span) -> Result<Operand> {
+        let new = self.objects.len();
+        let pointer = self.allocate(bytes, false, span)?;
+        self.objects.iter_mut().skip(new).for_each(|object| object.purpose = Purpose::Stack);
+        Ok(pointer)
     }
 
     /// The name of the local array that a call of `__fencewright_array` creates. Its argument is the variable named `size of NAME`.
@@ -237,7 +261,8 @@ impl Elaborator<'_> {
         let span = call.span;
         let place = self.argument_target(call, 0)?;
         let (alignment, size) = (self.argument_value(call, 1)?, self.argument_value(call, 2)?);
-        if !is_alignment(alignment) {
+        let is_small = alignment.known().is_some_and(|alignment| alignment % POINTER != 0);
+        if is_small || !is_alignment(alignment) {
             return Ok(Operand::number(INVALID));
         }
         let pointer = self.allocation(size, 1, span, &|this, bytes| this.allocate(bytes, false, span))?;
@@ -254,7 +279,8 @@ impl Elaborator<'_> {
             let help = "allocate it with `__VERIFIER_hp_alloc`";
             return self.error(span, "this hazard pointer is no object in memory", help);
         };
-        // The execution of `main` ends here. Other threads look at the hazard pointer.
+        // Any statement ends the execution of `main` at translation time, even an empty group. It has to end, because other threads read the hazard
+        // pointer.
         self.emit(StmtKind::Steps(Vec::new()), span);
         if let Spot::Memory(place) = &hazard.spot {
             self.publish(&Value::Address(Box::new(place.clone())));

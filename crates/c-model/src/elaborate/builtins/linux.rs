@@ -1,7 +1,7 @@
 //! Atomic operations of the Linux kernel: `atomic_t` and related types, `xchg` and `cmpxchg`, acquire loads and release stores.
 //!
-//! The memory orders of read-modify-writes are ignored, because every read-modify-write drains the store buffer. A conditional operation loads the
-//! value first, and drains the buffer only if it writes.
+//! The memory orders of read-modify-writes are ignored, because every read-modify-write drains the store buffer. `add_unless`, `inc_not_zero` and
+//! `dec_if_positive` load the value first, and drain the buffer only if they write.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;

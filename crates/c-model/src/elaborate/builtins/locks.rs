@@ -17,6 +17,7 @@ use fencewright_program::Span;
 use super::super::objects::{Spot, Target};
 use super::super::{Elaborator, MOST_THREADS, Result};
 use super::mutex_types::Taking;
+use super::shared_locks::Noted;
 use super::{BuiltinCall, int};
 
 /// `EBUSY`: the result of `trylock` on a lock that is held.
@@ -35,36 +36,6 @@ pub(super) const NOT_HELD: &str = "a mutex is unlocked by a thread that does not
 
 /// A thread, and a lock as an object and the path to a part of it, with the fact that a variable records.
 pub(in super::super) type Holder = (ThreadNumber, ObjectId, Vec<Step>, Noted);
-
-/// A fact about a thread and a lock that the value of the lock does not tell, and that the thread therefore records in a variable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in super::super) enum Noted {
-    /// Whether the thread holds a spin lock, or has ever taken a reader-writer lock for reading.
-    Taken,
-    /// Whether the thread may hold a reader-writer lock for writing.
-    Written,
-}
-
-/// The facts that are recorded in no variable, because the program computes the address of a lock that it takes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in super::super) struct Computed {
-    taken: bool,
-    written: bool,
-}
-
-impl Computed {
-    /// The facts of both.
-    pub(in super::super) fn and(self, other: Computed) -> Computed {
-        Computed { taken: self.taken || other.taken, written: self.written || other.written }
-    }
-
-    fn of(&mut self, noted: Noted) -> &mut bool {
-        match noted {
-            Noted::Taken => &mut self.taken,
-            Noted::Written => &mut self.written,
-        }
-    }
-}
 
 /// The kinds of locks; a reader-writer lock has one kind for reading and one for writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +97,8 @@ pub(super) enum Operation {
     IsLocked,
     /// Sets attributes that have no effect in the model.
     Nothing,
+    /// Sets whether or how the thread can be cancelled, which it never is.
+    SetCancelling,
     /// Initialises mutex attributes with the normal type.
     Ordinary,
     /// Sets the mutex type in mutex attributes.
@@ -183,15 +156,18 @@ fn named_pthread(rest: &str) -> Option<Operation> {
         "attr_setdetachstate" => Operation::SetDetached,
         "mutexattr_init" => Operation::Ordinary,
         "mutexattr_settype" => Operation::SetType,
-        "mutexattr_setrobust" => Operation::SetRobust,
+        "mutexattr_setrobust" | "mutexattr_setrobust_np" => Operation::SetRobust,
+        // What these write through their second argument, and the kinds that these set, are not modelled.
+        _ if rest.contains("attr_get") || rest.ends_with("attr_setkind_np") => return None,
         _ if ["attr_", "mutexattr_", "condattr_", "rwlockattr_", "barrierattr_"]
             .iter()
             .any(|kind| rest.starts_with(kind)) =>
         {
             Operation::Nothing
         }
-        "setcancelstate" | "setcanceltype" | "testcancel" | "setname_np" | "setaffinity_np"
-        | "setschedparam" | "setschedprio" | "setconcurrency" => Operation::Nothing,
+        "setcancelstate" | "setcanceltype" => Operation::SetCancelling,
+        "testcancel" | "setname_np" | "setaffinity_np" | "setschedparam" | "setschedprio"
+        | "setconcurrency" => Operation::Nothing,
         _ => return None,
     })
 }
@@ -235,6 +211,9 @@ impl Elaborator<'_> {
             Operation::Joinable | Operation::SetDetached => !self.graph.detached_by_attributes,
             _ => false,
         };
+        if operation == Operation::SetCancelling {
+            return self.set_cancelling(call);
+        }
         if operation == Operation::SetRobust && self.argument_value(call, 1)?.known() != Some(0) {
             let help = "a thread that ends while it holds a mutex keeps it in the model: unlock it before";
             return self.error(span, "robust mutexes are not supported", help);
@@ -287,7 +266,7 @@ impl Elaborator<'_> {
                 let free = self.try_acquire(kind, world, &lock, span)?;
                 return Ok(answer(world, free));
             }
-            // The lock is taken when it is free, and the timeout passes only while it is not. Other threads cannot see how long this one has waited.
+            // A timed lock succeeds if the lock is free at this step, and times out otherwise: other threads cannot see how long this one has waited.
             Operation::TimedLock(kind, world) => {
                 let late = match world {
                     World::Threads => THREADS_TIMED_OUT,
@@ -304,8 +283,25 @@ impl Elaborator<'_> {
             }
             Operation::Unlock(kind) => self.release(Some(kind), &lock, span)?,
             Operation::UnlockEither => self.release(None, &lock, span)?,
-            Operation::Nothing | Operation::SetRobust => {}
+            Operation::Nothing | Operation::SetRobust | Operation::SetCancelling => {}
         }
+        Ok(Operand::number(0))
+    }
+
+    /// Stores one of the two settings as the one before, unless the pointer to its place is null.
+    fn set_cancelling(&mut self, call: BuiltinCall) -> Result<Operand> {
+        let span = call.span;
+        self.argument_value(call, 0)?;
+        let pointer = self.argument_value(call, 1)?;
+        if pointer.known() == Some(0) {
+            return Ok(Operand::number(0));
+        }
+        let write = |this: &mut Self| {
+            let place = this.pointed(&pointer, &int(), span)?;
+            let before = this.any("before", &int(), (0, 1), span);
+            this.write(&place, before, span)
+        };
+        self.branch(pointer.clone(), span, write, |_| Ok(()))?;
         Ok(Operand::number(0))
     }
 

@@ -35,8 +35,9 @@ use fencewright_program::Span;
 
 pub(crate) use forms::{Form, form};
 pub(super) use futex::Futexes;
-pub(super) use locks::{Computed, Holder};
+pub(super) use locks::Holder;
 pub(super) use rcu::{Rcu, Users};
+pub(super) use shared_locks::Computed;
 
 use super::objects::{Spot, Target};
 use super::{Elaborator, Result};
@@ -138,7 +139,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Calls a function of which neither a body nor a model is known: an error, reported at the end. The result is any value.
+    /// Calls a function of which neither a body nor a model is known: an error, reported at the end. The result is any integer, or 0 for other types.
     fn unknown_function(&mut self, call: BuiltinCall) -> Result<Operand> {
         self.evaluated(call)?;
         self.missing_function(call.name, advice(call.name), call.span);
@@ -180,7 +181,7 @@ impl Elaborator<'_> {
         self.write(&place, number, span)
     }
 
-    /// Whether a place is part of a variable that is never undefined, such as a global variable.
+    /// Whether a place is part of an object that does not start undefined, such as a global variable.
     fn starts_defined(&self, target: &Target) -> bool {
         let Spot::Memory(Location { base: Base::Object(object), .. }) = &target.spot else { return false };
         !self.objects[object.0 as usize].undefined

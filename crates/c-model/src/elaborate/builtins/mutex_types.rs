@@ -1,9 +1,9 @@
 //! Mutexes of pthread with a type other than normal: recursive and error-checking ones.
 //!
 //! If a program sets such a type anywhere, every mutex has a member for its type and a member for its depth: how many times its owner has locked it
-//! beyond the first time. The atomic step that locks or unlocks a mutex reads both members. A thread that locks a mutex which it holds already, or
-//! gets an error, executes only loads and stores, because POSIX does not promise that store buffers are drained in these cases. In all other
-//! programs, mutexes are normal ([`super::locks`]).
+//! beyond the first time. The atomic step that locks or unlocks a mutex reads both members. A thread that locks such a mutex while it holds it, or
+//! unlocks it without releasing it, executes only loads and stores, because POSIX does not promise that store buffers are drained in these cases. In
+//! all other programs, mutexes are normal ([`super::locks`]).
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;

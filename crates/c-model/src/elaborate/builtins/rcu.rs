@@ -11,7 +11,8 @@
 //!   A grace period that finds a mark that is not armed guesses whether it is the last one to do so before that section, and arms the mark if it is.
 //!   A wrong guess leaves the mark armed too early, and then grace periods wait longer; or the section cannot begin, and the execution is discarded.
 //! - `periods` has one bit for each thread that waits for grace periods, and each grace period inverts the bit of its thread. `seen` is the value of
-//!   `periods` when the section ended. If its bit is that of the grace period, the section ended after s, so the reader has passed.
+//!   `periods` when the section ended. If the bit of the grace period has the same value in `seen` and in `periods`, the section ended after s, so
+//!   the reader has passed.
 //!
 //! A grace period waits for the readers in any order, because a mark that is not armed may be armed again later.
 //!
@@ -61,7 +62,7 @@ pub(in super::super) struct Users {
 }
 
 impl Users {
-    /// Whether there are sections and grace periods. Either has no effect without the other one, except that a grace period is a fence.
+    /// Whether there are both sections and grace periods. Either has no effect without the other one, except that a grace period is a fence.
     fn meet(&self) -> bool {
         !self.readers.is_empty() && !self.updaters.is_empty()
     }
@@ -76,7 +77,7 @@ impl Users {
     }
 }
 
-/// What one attempt knows about RCU.
+/// The users of RCU that one attempt has found, and the objects that it has created for RCU.
 #[derive(Debug, Default)]
 pub(in super::super) struct Rcu {
     /// The threads found so far.
@@ -87,7 +88,7 @@ pub(in super::super) struct Rcu {
     marks: BTreeMap<ThreadNumber, ObjectId>,
 }
 
-/// The state of a mark.
+/// The value of a mark, as the head of this file defines it.
 struct Mark(Value);
 
 impl Mark {
@@ -100,7 +101,7 @@ impl Mark {
         Value::binary(BinaryOp::And, Value::binary(BinaryOp::Ge, self.0.clone(), Value::Number(0)), odd)
     }
 
-    /// The mark with these periods as seen.
+    /// The mark with these values of `seen` and `armed`.
     fn made_of(seen: Value, armed: Value) -> Value {
         Value::binary(BinaryOp::Add, Value::binary(BinaryOp::Mul, seen, Value::Number(2)), armed)
     }
@@ -240,8 +241,9 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Sets the mark at the end of a section, or leaves this to the end of a later one. Under PSO the mark needs a store-store fence, which the end of a
-    /// section is not: later stores may overtake those of the section where the mark comes later.
+    /// Sets the mark at the end of a section, or leaves this to the end of a later one. Under PSO the store of the mark needs a store-store fence
+    /// before it, but the end of a section is no such fence for the program. The mark may therefore be left out: then later stores may overtake those
+    /// of the section.
     fn end_read_side(&mut self, span: Span) -> Result<()> {
         if let (false, Some(&mark)) = (self.executing(), self.rcu.marks.get(&self.thread())) {
             let now = self.statements_of(|this| {
@@ -280,7 +282,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Fails where the model of grace periods says nothing.
+    /// An error for programs and properties that the model of grace periods does not cover.
     fn allow_grace_period(&self, span: Span) -> Result<()> {
         if self.options.accesses_only {
             let help = "check the assertions of the program under each model instead";
@@ -359,7 +361,7 @@ impl Elaborator<'_> {
         self.emit(StmtKind::Atomic(step), span);
     }
 
-    /// 0 or 1.
+    /// A nondeterministic number: 0 or 1.
     fn guessed(&mut self, span: Span) -> Value {
         self.any("guess", &int(), (0, 1), span).value
     }

@@ -5,7 +5,7 @@
 //! contain loops, calls and failing assertions. If the thread has to wait in a section, nothing can end the wait, so the execution ends there;
 //! executions in which it does not have to wait cover what happens if the section begins later.
 //!
-//! While `main` is the only thread, a section is nothing. A section that a thread does not end ends with the thread.
+//! While `main` is the only thread, a section has no effect. A section that a thread does not end ends with the thread.
 
 use fencewright_code::core::StmtKind;
 use fencewright_program::Span;
@@ -23,7 +23,7 @@ impl Elaborator<'_> {
         name.starts_with("__VERIFIER_atomic_") && self.writer.env.section == Section::Outside
     }
 
-    /// Begins or ends a section of ESBMC inside of another one: that tool counts them. Returns whether this was such a section.
+    /// Begins or ends a section of ESBMC inside of another one: ESBMC counts nested sections. Returns whether this was such a section.
     pub(super) fn inner_section(&mut self, name: &str, begin: bool) -> bool {
         let Section::Inside(depth) = self.writer.env.section else { return false };
         let after =
@@ -77,7 +77,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Records that the thread creates another one, which a section of `main` alone would not keep out.
+    /// Ends the attempt to execute `main` at translation time if `main` creates the first other thread inside a section: a section that began while
+    /// `main` was alone does not take the lock, so it would not keep the new thread out.
     pub(in super::super) fn creates_in_section(&mut self) {
         if self.phase == Phase::Alone && self.writer.env.section != Section::Outside {
             self.refuted = true;

@@ -14,8 +14,38 @@ use fencewright_program::Span;
 use super::super::objects::Target;
 use super::super::{Elaborator, Result};
 use super::int;
-use super::locks::{Kind, Noted};
+use super::locks::Kind;
 use super::mutex_types::DEADLOCK;
+
+/// A fact about a thread and a lock that the value of the lock does not tell, and that the thread therefore records in a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in super::super) enum Noted {
+    /// Whether the thread holds a spin lock, or has ever taken a reader-writer lock for reading.
+    Taken,
+    /// Whether the thread may hold a reader-writer lock for writing.
+    Written,
+}
+
+/// The facts that are recorded in no variable, because the program computes the address of a lock that it takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in super::super) struct Computed {
+    taken: bool,
+    written: bool,
+}
+
+impl Computed {
+    /// The facts of both.
+    pub(in super::super) fn and(self, other: Computed) -> Computed {
+        Computed { taken: self.taken || other.taken, written: self.written || other.written }
+    }
+
+    pub(super) fn of(&mut self, noted: Noted) -> &mut bool {
+        match noted {
+            Noted::Taken => &mut self.taken,
+            Noted::Written => &mut self.written,
+        }
+    }
+}
 
 impl Elaborator<'_> {
     /// Takes a reader-writer lock by `take`, which returns the result of the call. If the current thread holds the lock for writing, the result is an

@@ -1,4 +1,4 @@
-//! `memset`, `memcpy`, `memmove` and `memcmp`, and string literals that are only printed.
+//! `memset`, `memcpy`, `memmove` and `memcmp`, and the texts of string literals given as arguments.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::{BinaryOp as Operator, Integer, Rank};
@@ -16,6 +16,8 @@ use super::{BuiltinCall, int, overlaps, unconverted};
 /// The arithmetic of `size_t`.
 const SIZE: Arithmetic = Arithmetic::Integer(Integer { rank: Rank::Long, signed: false });
 
+/// The arithmetic of the bytes that `memcmp` compares.
+const BYTE: Arithmetic = Arithmetic::Integer(Integer { rank: Rank::Char, signed: false });
 /// The greatest error number of Linux.
 const GREATEST_ERROR: i128 = 133;
 
@@ -200,7 +202,7 @@ impl Elaborator<'_> {
                 Ok(())
             }
         };
-        // No bytes are the one size that an allocation does not have.
+        // The size 0 is a case of its own, because no allocation has it, and `sized` tries only the sizes that allocations may have.
         let nothing = numbers::binary(self, Operator::Equal, SIZE, bytes.clone(), Operand::number(0));
         let some = |this: &mut Self| this.sized(bytes, sizing, &whole);
         self.branch(nothing, span, |this| work(this, 0), some)
@@ -340,19 +342,35 @@ impl Elaborator<'_> {
         }
     }
 
-    /// `memcmp`: 0 if all values are equal, otherwise a nondeterministic positive or negative number.
+    /// `memcmp`: 0 if all values are equal. Otherwise the first bytes that differ decide; of greater numbers, a nondeterministic choice does.
     fn compared(&mut self, targets: &[Target], values: Vec<Operand>, span: Span) -> Result<Operand> {
-        let mut same = Operand::number(1);
+        let mut pairs = Vec::new();
         for (target, value) in targets.iter().zip(values) {
             let other = self.read(target, span)?;
-            let equal = self.same(&target.ty, other, value, span)?;
+            pairs.push((other, value, &target.ty));
+        }
+        let mut result = Operand::number(0);
+        if pairs.iter().all(|(.., ty)| is_byte(ty)) {
+            for (one, other, _) in pairs.into_iter().rev() {
+                let (one, other) = (numbers::convert(BYTE, one), numbers::convert(BYTE, other));
+                let equal = numbers::binary(self, Operator::Equal, BYTE, one.clone(), other.clone());
+                let less = numbers::binary(self, Operator::Less, BYTE, one, other);
+                let sign = numbers::choose(less, Operand::number(-1), Operand::number(1));
+                result = numbers::choose(equal, result, sign);
+            }
+            return Ok(result);
+        }
+        let mut same = Operand::number(1);
+        for (one, other, ty) in pairs {
+            let equal = self.same(ty, one, other, span)?;
             same = numbers::binary(self, Operator::And, Arithmetic::INT, same, equal);
         }
         if same.known() == Some(1) {
-            return Ok(Operand::number(0));
+            return Ok(result);
         }
         let sign = self.any("sign", &int(), (0, 1), span);
         let different = numbers::choose(sign, Operand::number(1), Operand::number(-1));
-        Ok(numbers::choose(same, Operand::number(0), different))
+        result = numbers::choose(same, result, different);
+        Ok(result)
     }
 }

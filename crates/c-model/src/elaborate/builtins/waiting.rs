@@ -9,8 +9,9 @@
 //! count 0.
 //!
 //! If condition variables may be used after their destruction, each has a state: usable, destroyed, or abandoned. Abandoned means that some thread
-//! waits for a signal that does not come before the destruction. A thread that begins to wait guesses whether it will be abandoned. If it guesses so,
-//! it never continues, and executions in which a signal does follow are discarded. So signals need no stores and do not drain the store buffer.
+//! waits for a signal that does not come before the destruction. For safety properties, a thread that begins to wait guesses whether it will be
+//! abandoned. If it guesses so, it never continues, and executions in which a signal does follow are discarded. So signals need no stores and do not
+//! drain the store buffer.
 
 mod barriers;
 
@@ -87,7 +88,7 @@ pub(super) fn named(name: &str) -> Option<Operation> {
         "sem_init" => Operation::InitSemaphore,
         "sem_wait" => Operation::Down,
         "sem_trywait" => Operation::TryDown(AGAIN),
-        // As for timed locks, the timeout passes only while the semaphore is not positive.
+        // As for timed locks, the call times out if the semaphore is not positive at this step.
         "sem_timedwait" | "sem_clockwait" => Operation::TryDown(TIMED_OUT),
         "sem_post" => Operation::Up,
         "sem_getvalue" => Operation::Count,
@@ -283,8 +284,7 @@ impl Elaborator<'_> {
         self.branch(for_ever, span, waits, |_| Ok(()))
     }
 
-    /// Destroys a condition variable. Unlike a wait or a broadcast, this does not drain the store buffer, unless all other threads have ended (see
-    /// `destroying`).
+    /// Destroys a condition variable. Unlike a wait, this does not drain the store buffer, unless all other threads have ended (see `destroying`).
     fn destroy_condition(&mut self, call: BuiltinCall) -> Result<()> {
         let span = call.span;
         let condition = self.argument_target(call, 0)?.accessed(Access::Own);

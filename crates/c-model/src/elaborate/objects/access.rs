@@ -2,7 +2,7 @@
 
 use fencewright_c::typed::tree::{Step, Type, TypeKind};
 use fencewright_code::core::{
-    Base, Known, LITERAL_WRITTEN, Location, ObjectId, Projection, Purpose, Register, StmtKind, Value, View,
+    Base, Known, LITERAL_WRITTEN, Location, ObjectId, Origin, Purpose, Register, StmtKind, Value, View,
     known, way,
 };
 use fencewright_code::numbers::{self, Operand};
@@ -35,7 +35,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Loads a place into a new register.
+    /// A new register for the value of a place; the caller emits the load.
     pub(super) fn copy_of(&mut self, target: &Target, span: Span) -> Result<Register> {
         let Spot::Memory(location) = &target.spot else { unreachable!("registers are read as they are") };
         let name = self.name_of(location);
@@ -50,11 +50,7 @@ impl Elaborator<'_> {
 
     /// The name of a register that holds the value of a place: the name of the object, or `t` if the object is unknown.
     pub(super) fn name_of(&self, location: &Location) -> String {
-        let field = location.path.iter().rev().find_map(|projection| match projection {
-            Projection::Field(field) => Some(*field),
-            Projection::Element(..) => None,
-        });
-        let Base::Object(object) = &location.base else { return field.map_or("t".into(), |_| "t".into()) };
+        let Base::Object(object) = &location.base else { return "t".into() };
         self.objects[object.0 as usize].name.clone()
     }
 
@@ -64,6 +60,9 @@ impl Elaborator<'_> {
             Spot::Register(register) => return Ok(self.register_value(*register)),
             Spot::Memory(location) => location.clone(),
         };
+        if self.executing() && self.is_global(&location) {
+            self.accesses.reads += 1;
+        }
         if let Some((object, way)) = target.known().filter(|_| is_certain(&location)) {
             if let Some(operand) = self.constant(object, &way) {
                 return Ok(self.seen_as(operand, &target.ty));
@@ -122,12 +121,22 @@ impl Elaborator<'_> {
         self.known_operand(&known, Fact::of(known.clone()).range)
     }
 
+    /// Whether a place is part of a variable of the program with static storage.
+    fn is_global(&self, location: &Location) -> bool {
+        let Base::Object(object) = location.base else { return false };
+        let object = &self.objects[object.0 as usize];
+        object.origin == Origin::Global && object.purpose == Purpose::Program
+    }
+
     /// Writes a place. A store is emitted unless the write is dead or executed at translation time.
     pub fn write(&mut self, target: &Target, operand: Operand, span: Span) -> Result<()> {
         let location = match &target.spot {
             Spot::Register(register) => return self.write_register(*register, operand, span),
             Spot::Memory(location) => location.clone(),
         };
+        if self.executing() && self.is_global(&location) {
+            self.accesses.writes += 1;
+        }
         let location = self.seen_location(location, &target.ty, span)?;
         self.follow(&location, span);
         if self.written_to(target, Some(&operand), span)? {
@@ -188,7 +197,7 @@ impl Elaborator<'_> {
             self.unwritten.push(object);
         }
         let fact = operand.map(fact);
-        // An index that may be out of bounds: the access is emitted and checked, and the contents of the object become unknown.
+        // If an index may be out of bounds, the access is emitted and checked, and the contents of the object become unknown.
         match known_way {
             Some(way) => {
                 let contents = self.writer.env.objects.entry(object).or_default();

@@ -77,7 +77,7 @@ impl Elaborator<'_> {
         Ok(())
     }
 
-    /// Whether all threads other than `main` are known to have ended, and no thread other than `main` creates threads.
+    /// Whether the current thread is `main`, all other threads are known to have ended, and no thread other than `main` creates threads.
     pub(in super::super) fn is_alone(&self) -> bool {
         let ended = |n| self.writer.joined.contains(&n);
         let alone = self.thread() == ThreadNumber(0) && (1..self.instances.len()).all(ended);

@@ -74,7 +74,7 @@ impl Elaborator<'_> {
         entry.initial = initial;
     }
 
-    /// Ends the execution of `main` at translation time: from here on code is emitted, because `main` has effects that other threads can observe.
+    /// Ends the execution of `main` at translation time: from here on code is emitted for `main`.
     pub(in super::super) fn run(&mut self) {
         self.take_down();
         self.phase = Phase::Running;

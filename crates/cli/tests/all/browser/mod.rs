@@ -33,7 +33,7 @@ pub struct Browser {
     session: Option<String>,
     /// The events received since the last page was opened.
     pub events: Vec<Value>,
-    /// The directory of its profile, which is removed when the browser is dropped.
+    /// The directory of the browser's profile, which is removed when the browser is dropped.
     _directory: TempDir,
 }
 

@@ -8,11 +8,11 @@ use crate::flat::{CellEvent, Step, StepKind, Term, UNDEFINED, claims};
 use crate::statement::Register;
 
 /// The condition under which a part of a term is evaluated: the innermost guard, and those around it. The conjunction is built only where a check
-/// needs it, because conditions such as a test for many arrays have many parts, and each of them has all earlier ones as guards.
+/// needs it, because a condition may be a disjunction of many tests, each of which has all earlier ones as guards.
 struct When<'a> {
     outer: Option<&'a When<'a>>,
     guard: &'a Term,
-    /// Whether the guard has to hold, or not to hold.
+    /// Whether the guard has to be true; otherwise it has to be false.
     holds: bool,
 }
 
@@ -131,8 +131,8 @@ impl Intervals<'_> {
         }
     }
 
-    /// Splits an update or await whose result may be undefined and is used immediately, so that a check fits between the read and the use. Returns
-    /// the statement to insert after it.
+    /// For an update or await that may read an undefined value and uses it: splits the update into a read and a write, so that a check fits between
+    /// them, or returns a check to insert after the statement, where that suffices.
     pub(super) fn prepare(&self, statement: &mut Step, state: &State) -> Option<Step> {
         let span = statement.span;
         let step = |kind| Step { kind, span };

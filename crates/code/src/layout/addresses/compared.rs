@@ -60,8 +60,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Ends the model where two pointers are compared if one of them may be a number in the range of addresses, or the result of `container_of` for a
-    /// member that is in no structure of the class.
+    /// Ends the model where the comparison of two pointers has an unknown result because one of them is a number in the range of addresses, the
+    /// result of `container_of` for a member that is in no structure of the class, or, in a comparison for order, the address of a function.
     pub(super) fn with_odd(&mut self, class: usize, x: &Term, y: &Term, equality: bool) {
         let layout = self.layout;
         let of = &layout.classes[class];
@@ -174,7 +174,7 @@ impl Resolver<'_> {
     }
 
     /// Compares the numbers of two pointers. If the class has no computed numbers, no tags, no negative constants and no results of `container_of`
-    /// outside of structures, all its numbers are natural, which decides some comparisons.
+    /// outside of structures, all its numbers are natural, so none is less than 0.
     pub(super) fn as_numbers(&self, class: usize, op: BinaryOp, x: &Term, y: &Term) -> Term {
         let of = &self.layout.classes[class];
         let natural = !of.strangers.computed

@@ -6,8 +6,8 @@ use crate::layout::classes::{Class, Layout, Placement, among};
 /// Maximum number of objects whose order in memory is a choice.
 pub(super) const MOST_ORDERED: usize = 4;
 
-/// The interval of numbers in a class that one `Source` of the class assigns to the parts of one object, including the numbers one past the ends of
-/// arrays. In the interval, a smaller number never represents a higher address.
+/// The interval of numbers in a class that one source of the class (`Source` in `layout/classes.rs`) assigns to the parts of one object, including
+/// the numbers one past the ends of arrays. In the interval, a smaller number never represents a higher address.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
     /// The object to which the numbers belong.
@@ -73,7 +73,8 @@ impl Order {
 }
 
 impl Layout {
-    /// Introduces the choice of an order, if addresses of different objects are compared and there are at most [`MOST_ORDERED`] of them.
+    /// Introduces the choice of an order, if addresses of different objects are compared for order and there are at most [`MOST_ORDERED`] such
+    /// objects.
     pub(crate) fn choose_order(&mut self) {
         let mut objects: Vec<Placement> = Vec::new();
         for class in self.classes.iter().filter(|class| class.used.ordered) {

@@ -12,7 +12,7 @@ use crate::nodes::Nodes;
 /// Number of pointer values reserved for the results that one `container_of` gives for members outside of any structure.
 pub(super) const OUTSIDE: i64 = 1 << 40;
 
-/// Maximum number of ways back. With more of them, the reserved values would exceed `HIGHEST_ADDRESS`.
+/// Maximum number of ways back. With 128 of them, the reserved values would exceed `HIGHEST_ADDRESS`.
 pub(super) const MOST_WAYS_BACK: usize = 100;
 
 /// A way from a member back to its structure, as in `container_of`. If the member is not in such a structure, the result points to no place: it is
@@ -64,8 +64,8 @@ impl Layout {
             let Some(outer) = self.class(nodes, node) else { continue };
             let Some((inner, width, base)) = self.way(nodes, outer, path) else { continue };
             let (member, structure) = (&self.classes[inner], &self.classes[outer]);
-            // Every place in the class of the member is in such a structure and has the number of that structure, so the way back does not change the
-            // number of a pointer.
+            // Whether every place in the class of the member is in such a structure and has the number of that structure. Then the way back does not
+            // change the number of a pointer.
             let only =
                 (width, base) == (1, 0) && (member.scale, member.count) == (structure.scale, structure.count);
             let offset = nodes.offset(node, path.iter().copied());

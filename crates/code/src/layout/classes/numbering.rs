@@ -243,7 +243,8 @@ impl Layout {
         }
     }
 
-    /// A name for a class, based on C: the name of its only object, or of the structure, followed by the names of the members on the path.
+    /// A name for a class, based on C: for structures from several sources the name of the structure, otherwise the name of the first object, or that
+    /// of the first container with the name of the member.
     pub(super) fn name(&self, class: usize, core: &Core, nodes: &Nodes) -> String {
         let this = &self.classes[class];
         let shape = |of: &Class| of.node.map(|node| nodes.shape_of(node));

@@ -113,8 +113,8 @@ fn of_table(folder: &Path, originals: &mut Vec<Original>) {
     }
 }
 
-/// Some programs of the lists of other projects' programs: file, model, verdict and the options of a compiler, in which `DIR` stands for the folder of
-/// the checkouts.
+/// Some of the programs in the lists of other projects' programs. A row of a list has a file, a memory model, a verdict and the options of a
+/// compiler, in which `DIR` stands for the folder of the checkouts.
 fn of_lists(lists: &Path, checkouts: &Path, originals: &mut Vec<Original>) {
     /// One in this many rows is taken.
     const TAKEN: usize = 8;

@@ -1,4 +1,4 @@
-//! An interpreter for these programs: explores all interleavings, with all choices of the allocator and all orders of addresses.
+//! An interpreter for the programs of `program`: explores all interleavings, with all choices of the allocator and all orders of addresses.
 //!
 //! Memory is a list of blocks. An allocation returns any free block, or a new one; a pointer is the index of a block, which is its real address.
 //! Under PSO each thread has a buffer for each location, and what leaves a buffer changes whatever is at this address by then. The interpreter shares
@@ -150,7 +150,7 @@ fn steps<'a>(
     let waits = match stmt {
         Stmt::Allocate(local) => return allocated(&after, number, *local).into_iter().map(Ok).collect(),
         Stmt::Swap(..) | Stmt::Exchange(..) | Stmt::Publish(.., Order::SeqCst) => !thread.buffer.is_empty(),
-        // The allocator orders what a thread has written to memory before the use that the next owner makes of it.
+        // `free` waits until the thread's stores to the block have left its buffer: the allocator orders them before accesses of the next owner.
         Stmt::Free(local) => thread.locals[*local].is_some_and(|block| has_stores_to(&thread.buffer, block)),
         _ => false,
     };

@@ -103,7 +103,7 @@ enum Late {
     Found,
     /// There is a violation, and the translation leaves some property open.
     Unknown,
-    /// There is no violation, but the translation leaves some property open: whatever the memory is used for, the program does not notice.
+    /// There is no violation, but the translation leaves some property open: no later use of the freed memory makes the program misbehave.
     OnlyUnknown,
 }
 

@@ -73,7 +73,8 @@ enum RankOp<I> {
     Fresh(I, Vec<I>),
 }
 
-/// Maximum number of operations in a step, because more could access more cells than there are indices.
+/// Maximum number of operations in a step. An index is one byte, and each operation may access a cell that is live neither before nor after the step:
+/// `Scale::new` reserves this many indices for such cells.
 const MOST_OPERATIONS: usize = 40;
 
 impl Order {

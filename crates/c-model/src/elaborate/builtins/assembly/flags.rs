@@ -1,7 +1,7 @@
 //! The flags of the processor, as data between the instructions of one statement.
 //!
-//! An instruction only records its computation. A condition is computed from this record where an instruction or an output needs it, so unused flags
-//! cost nothing. The flags at the start of a statement are undefined, and so are those that the processor manuals leave undefined.
+//! Most instructions only record their computation. A condition is computed from this record where an instruction or an output needs it, so unused
+//! flags cost nothing. The flags at the start of a statement are undefined, and so are those that the processor manuals leave undefined.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::assembly::{Condition, Test};
@@ -17,7 +17,7 @@ use super::{Content, Run, integer};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flags {
     pub carry: Carry,
-    /// The computation that set the zero, sign, overflow and parity flags.
+    /// The computation that set the zero, sign, overflow and parity flags; `None` if they are undefined.
     pub others: Option<Computed>,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Computed {
     pub how: How,
     pub a: Content,
     pub b: Content,
-    /// The result; `None` for `cmp`, which only sets flags.
+    /// The result; `None` for `cmp` and `cmpxchg`, which do not write it.
     pub result: Option<Content>,
     pub bytes: u64,
 }

@@ -55,7 +55,7 @@ pub(super) enum Bit {
     Complement,
 }
 
-/// The operation that a mnemonic denotes, and the operand size in bytes if the mnemonic has a suffix for it.
+/// The operation that a mnemonic denotes, and the operand size in bytes if the mnemonic determines it.
 pub(super) fn mnemonic(name: &str) -> Option<(Kind, Option<u64>)> {
     if let Some(kind) = whole_name(name) {
         return Some((kind, None));
@@ -114,7 +114,7 @@ fn whole_name(name: &str) -> Option<Kind> {
     }))
 }
 
-/// The fence that `dmb` and `dsb` of ARM are with this option.
+/// The fence that `dmb` or `dsb` of ARM with this option denotes.
 pub(super) fn barrier(option: &str) -> Fence {
     match option {
         "ishld" | "ld" | "nshld" | "oshld" => Fence::Nothing,

@@ -7,8 +7,9 @@
 //! - An object in memory (`m`) is accessed where an instruction accesses it. The size of the access must be the size of the object. Whatever the
 //!   constraint says, the object may be read and written, because `"=m"` for an object that is also read is common. However, an input in memory may
 //!   be written only if the statement clobbers `memory`, because otherwise compilers assume that the object keeps its value.
-//! - Any other operand is in a register ([`Cell`]). Inputs, and outputs with `+`, are read before the first instruction; outputs are written after
-//!   the last one. It is an error if an output has not been written completely, and if an instruction reads undefined bytes.
+//! - Any other operand is a constant, a condition code (an output), or in a register ([`Cell`]). Inputs, and outputs with `+`, are read before the
+//!   first instruction; outputs are written after the last one. It is an error if an output has not been written completely, and if an instruction
+//!   reads undefined bytes.
 //! - A register may be written if it is an output, or if the statement clobbers it. An output without `&` may share its register with an input, or
 //!   with the address of an object, so it is an error to use inputs and objects after such an output has been written.
 //!
@@ -100,7 +101,8 @@ struct Run<'e, 'u, 'a> {
     /// The registers that the statement may write.
     writable: Vec<Cell>,
     flags: Flags,
-    /// The first output without `&` that has been written. Inputs may share its register, so they may have been overwritten since.
+    /// The first output with neither `&` nor `+` nor a tied input that has been written. Other inputs may share its register, so they may have been
+    /// overwritten since.
     written: Option<Cell>,
     /// The text of the current instruction, for messages.
     now: String,

@@ -25,7 +25,7 @@ const LONGEST: usize = 10_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Instruction {
     pub kind: Kind,
-    /// The size of the operands in bytes, if the mnemonic has a suffix for it.
+    /// The size of the operands in bytes, if the mnemonic determines it.
     pub size: Option<u64>,
     pub locked: bool,
     pub arguments: Vec<Argument>,
@@ -103,7 +103,7 @@ fn bad(text: &str, reason: impl Into<String>) -> Bad {
     Bad { text: text.to_string(), reason: reason.into() }
 }
 
-/// The text in lower case, with comments replaced by spaces.
+/// The text in lower case, without comments.
 fn without_comments(text: &str) -> Result<String, Bad> {
     let mut rest = text;
     let mut plain = String::new();
