@@ -266,21 +266,7 @@ impl Elaborator<'_> {
                 let free = self.try_acquire(kind, world, &lock, span)?;
                 return Ok(answer(world, free));
             }
-            // A timed lock succeeds if the lock is free at this step, and times out otherwise: other threads cannot see how long this one has waited.
-            Operation::TimedLock(kind, world) => {
-                let late = match world {
-                    World::Threads => THREADS_TIMED_OUT,
-                    _ => TIMED_OUT,
-                };
-                let take = |this: &mut Self| {
-                    let free = this.try_acquire(kind, world, &lock, span)?;
-                    Ok(numbers::choose(free, Operand::number(0), Operand::number(late)))
-                };
-                return match kind {
-                    Kind::Readers | Kind::Writer => self.take_shared(&lock, take, span),
-                    _ => take(self),
-                };
-            }
+            Operation::TimedLock(kind, world) => return self.timed_lock(kind, world, &lock, span),
             Operation::Unlock(kind) => self.release(Some(kind), &lock, span)?,
             Operation::UnlockEither => self.release(None, &lock, span)?,
             Operation::Nothing | Operation::SetRobust | Operation::SetCancelling => {}
@@ -303,6 +289,19 @@ impl Elaborator<'_> {
         };
         self.branch(pointer.clone(), span, write, |_| Ok(()))?;
         Ok(Operand::number(0))
+    }
+
+    /// A timed lock succeeds if the lock is free at this step, and times out otherwise: other threads cannot see how long this one has waited.
+    fn timed_lock(&mut self, kind: Kind, world: World, lock: &Target, span: Span) -> Result<Operand> {
+        let late = if world == World::Threads { THREADS_TIMED_OUT } else { TIMED_OUT };
+        let take = |this: &mut Self| {
+            let free = this.try_acquire(kind, world, lock, span)?;
+            Ok(numbers::choose(free, Operand::number(0), Operand::number(late)))
+        };
+        match kind {
+            Kind::Readers | Kind::Writer => self.take_shared(lock, take, span),
+            _ => take(self),
+        }
     }
 
     fn recursive<T>(&self, span: Span) -> Result<T> {
