@@ -53,7 +53,8 @@ impl Typer<'_> {
                 (ExprKind::Function(id), Type::from(TypeKind::Function(ty)).pointer())
             }
             Operand::Function(name, None, ty) => {
-                let kind = match self.as_pointer(&name) {
+                let replaced = self.replaced_function(&name, &ty, span);
+                let kind = match replaced.or_else(|| self.as_pointer(&name)) {
                     Some(id) => ExprKind::Function(id),
                     None => ExprKind::Unknown(name),
                 };

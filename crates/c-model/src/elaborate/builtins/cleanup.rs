@@ -4,8 +4,7 @@
 //! are called when all local variables have ended; thread-local variables end after that.
 //!
 //! The macros of `<pthread.h>` make the code between `pthread_cleanup_push` and `pthread_cleanup_pop` a block, as POSIX demands, so that the pushed
-//! functions are known at each place of the text. Threads are never cancelled, so besides `pthread_cleanup_pop` only the end of the thread
-//! (`pthread_exit`) calls them.
+//! functions are known at each place of the text. `pthread_cleanup_pop`, `pthread_exit` and cancellation call them.
 
 use fencewright_c::arithmetic::Arithmetic;
 use fencewright_c::ast::BinaryOp as Operator;
@@ -21,6 +20,9 @@ use super::BuiltinCall;
 
 /// The function of the model headers that calls the destructors of the thread-specific data of a thread.
 const DESTROYS: &str = "__fencewright_destroy_values";
+
+/// The function of the model headers that acts on a request to cancel the thread.
+const CANCELS: &str = "__fencewright_test_cancel";
 
 /// The operation of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,8 +136,19 @@ impl Elaborator<'_> {
             return self.error(span, text, "return from the function, and exit after `pthread_once`");
         }
         if self.writer.ending {
-            let text = "pthread_exit is called while the thread ends: by a clean-up function or a destructor";
-            self.require(Operand::number(0), text, span);
+            let function = self.frame().function;
+            match &*self.unit.functions[function.index()].name {
+                // POSIX leaves open what a request does that arrives in a destructor.
+                CANCELS => {
+                    let text = "a thread that is cancelled while it ends".to_string();
+                    self.emit(StmtKind::Beyond(Value::Number(1), text), span);
+                    self.writer.reachable = false;
+                }
+                _ => {
+                    let text = "pthread_exit is called while the thread ends: by a clean-up function or a destructor";
+                    self.require(Operand::number(0), text, span);
+                }
+            }
         }
         Ok(())
     }
