@@ -16,13 +16,10 @@ use fencewright_program::Span;
 use super::super::calls::Argument;
 use super::super::frames::Cleanup;
 use super::super::{Elaborator, Result};
-use super::BuiltinCall;
+use super::{BuiltinCall, cancellation};
 
 /// The function of the model headers that calls the destructors of the thread-specific data of a thread.
 const DESTROYS: &str = "__fencewright_destroy_values";
-
-/// The function of the model headers that acts on a request to cancel the thread.
-const CANCELS: &str = "__fencewright_test_cancel";
 
 /// The operation of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +136,7 @@ impl Elaborator<'_> {
             let function = self.frame().function;
             match &*self.unit.functions[function.index()].name {
                 // POSIX leaves open what a request does that arrives in a destructor.
-                CANCELS => {
+                cancellation::TEST => {
                     let text = "a thread that is cancelled while it ends".to_string();
                     self.emit(StmtKind::Beyond(Value::Number(1), text), span);
                     self.writer.reachable = false;
