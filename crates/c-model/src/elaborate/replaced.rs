@@ -116,6 +116,8 @@ impl Elaborator<'_> {
             }
             _ => Outcome::Scalar(self.replaced_value(ty, name, &what, span)?),
         };
+        // The function may contain a cancellation point.
+        self.act_on_cancellation(false, span)?;
         Ok(Some(outcome))
     }
 
@@ -125,10 +127,10 @@ impl Elaborator<'_> {
         let callee = &unit.functions[function.index()];
         let at = self.frame().at;
         self.rely_on(&callee.name, what.clone(), at);
-        match self.frame().result.clone() {
-            Some(target) => self.fill(&target, &callee.name, what, at),
-            None => Ok(()),
+        if let Some(target) = self.frame().result.clone() {
+            self.fill(&target, &callee.name, what, at)?;
         }
+        self.act_on_cancellation(false, at)
     }
 
     /// Records that a function is entered whose body is in a file given by `--stub`, unless a function of such a file calls it.

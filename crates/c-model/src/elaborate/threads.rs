@@ -243,7 +243,7 @@ impl Elaborator<'_> {
                     self.write_register(register, operand, span)?;
                 }
                 self.exits_once(span)?;
-                self.disable_cancellation(span)?;
+                self.exit_begins(span)?;
                 self.leave_thread(true, span)?;
                 self.end_thread(span);
                 Operand::number(0)

@@ -1,8 +1,10 @@
 //! Cancellation of threads: where a request takes effect, what then happens, and what is refused.
 
+use fencewright_executions::oracle;
 use fencewright_lang::load::Failure;
 use fencewright_lang::options::{COptions, Options};
 use fencewright_lang::{Loader, Stop};
+use fencewright_program::MemoryModel;
 
 use crate::verdicts::{HEADERS, assertions, memory};
 
@@ -170,4 +172,50 @@ fn what_is_not_modelled_is_refused() {
     let exact = Options { c: COptions { exact_waits: true, ..COptions::default() }, ..Options::default() };
     let message = refusal(&program("pthread_testcancel();", CANCEL), &exact);
     assert!(message.contains("programs that cancel threads are checked for"), "{message}");
+}
+
+/// A thread that ends acts on no request any more, and its functions see the state that it has set.
+#[test]
+fn clean_up_functions_are_not_cancelled() {
+    let run = |handler: &str, assertion: &str, expected: &str| {
+        let text = format!(
+            "int n, old = 7; void end(void *u) {{ {handler} }}
+             void *thread(void *u) {{ pthread_cleanup_push(end, 0); pthread_testcancel(); pthread_cleanup_pop(0); return 0; }}
+             int main(void) {{ pthread_t t; void *r; pthread_create(&t, 0, thread, 0); pthread_cancel(t); pthread_join(t, &r);
+             if (r == PTHREAD_CANCELED) assert({assertion}); return 0; }}"
+        );
+        assertions(&text, expected);
+    };
+    run("pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, 0); pthread_testcancel(); n++;", "n == 1", "sss");
+    run("pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);", "old == PTHREAD_CANCEL_ENABLE", "sss");
+}
+
+#[test]
+fn output_by_any_name_is_a_cancellation_point() {
+    for output in ["printf(\"\")", "__builtin_printf(\"\")", "putchar_unlocked(65)"] {
+        let text =
+            program(&format!("{output}; n = 1;"), "pthread_cancel(t); pthread_join(t, 0); assert(n == 1);");
+        assertions(&text, "uuu");
+    }
+}
+
+/// The number of `main` is also that of a variable of type `pthread_t` that was never set.
+#[test]
+fn a_request_to_cancel_main_is_not_modelled() {
+    let text = format!("{HEADERS}{}", program("pthread_cancel(other);", "pthread_join(t, 0);"));
+    let loaded = fencewright_lang::load("test.c", text.as_bytes(), None, &[]).expect("it is accepted");
+    assert!(oracle::explore(&loaded.program, MemoryModel::Sc, 200_000, &mut || false).is_err());
+}
+
+/// Functions that `main` calls are left when one of them calls `pthread_exit`, before destructors run; `main` itself lives on.
+#[test]
+fn functions_of_main_are_left_by_pthread_exit() {
+    let text = |function: &str, main: &str| {
+        format!(
+            "int v; pthread_key_t k; void d(void *a) {{ v = *(int *)a; }} void f(void) {{ {function} }}
+             int main(void) {{ int y = 1; pthread_key_create(&k, d); {main} f(); pthread_exit(0); }}"
+        )
+    };
+    memory(&text("int z = 1; pthread_setspecific(k, &z); pthread_exit(0);", ""), "uuu");
+    memory(&text("pthread_exit(0);", "pthread_setspecific(k, &y);"), "sss");
 }

@@ -12,8 +12,8 @@
 //! as well, so there, and for output that may stay in a buffer, both are possible.
 
 use fencewright_c::typed::tree::FunctionId;
-use fencewright_code::core::Access;
-use fencewright_code::numbers::Operand;
+use fencewright_code::core::{Access, StmtKind};
+use fencewright_code::numbers::{self, Operand};
 use fencewright_program::Span;
 
 use super::super::calls::{Argument, Outcome};
@@ -23,8 +23,8 @@ use super::{BuiltinCall, int};
 
 /// The function of the model headers that ends the current thread if it is cancelled.
 pub(super) const TEST: &str = "__fencewright_test_cancel";
-/// The function of the model headers that disables cancellation of the current thread.
-const DISABLE: &str = "__fencewright_disable_cancel";
+/// The function of the model headers after which the current thread acts on no request any more.
+const START_EXIT: &str = "__fencewright_start_exit";
 
 /// The operation of a function in this family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,10 +50,11 @@ pub(super) fn named(name: &str) -> Option<Operation> {
 
 /// Whether a call, after its effects, certainly acts on a request (`Some(true)`), or may do so (`Some(false)`). Waits look at the flag themselves.
 pub(super) fn acts_at(name: &str) -> Option<bool> {
-    Some(match name {
+    Some(match name.strip_prefix("__builtin_").unwrap_or(name) {
         "sleep" | "usleep" | "nanosleep" | "thrd_sleep" | "write" => true,
         "printf" | "fprintf" | "puts" | "fputs" | "putchar" | "fputc" | "putc" | "vprintf" | "vfprintf"
-        | "dprintf" | "fwrite" | "fflush" | "perror" | "scanf" | "fscanf" => false,
+        | "dprintf" | "fwrite" | "putchar_unlocked" | "setlocale" | "fflush" | "perror" | "scanf"
+        | "fscanf" => false,
         _ => return None,
     })
 }
@@ -91,6 +92,12 @@ impl Elaborator<'_> {
             self.require(Operand::number(0), "a thread that does not exist is cancelled", span);
             return Ok(());
         }
+        // Main has this number, and so has a variable of type `pthread_t` that was never set.
+        let is_main = numbers::not(thread.clone());
+        self.emit(
+            StmtKind::Beyond(numbers::truth(is_main).value, "a request to cancel main".to_string()),
+            span,
+        );
         let requested = self.cancellation_of(&thread, span)?;
         self.atomically(span, |this| this.write(&requested, Operand::number(1), span))
     }
@@ -111,10 +118,10 @@ impl Elaborator<'_> {
         self.call_model(TEST, vec![certain], span).map(drop)
     }
 
-    /// Disables cancellation of the current thread, because it ends.
-    pub(in super::super) fn disable_cancellation(&mut self, span: Span) -> Result<()> {
+    /// `pthread_exit`: from now on the current thread acts on no request, whether or not its functions enable cancellation.
+    pub(in super::super) fn exit_begins(&mut self, span: Span) -> Result<()> {
         match self.graph.cancels {
-            true => self.call_model(DISABLE, Vec::new(), span).map(drop),
+            true => self.call_model(START_EXIT, Vec::new(), span).map(drop),
             false => Ok(()),
         }
     }

@@ -107,7 +107,7 @@ impl Elaborator<'_> {
     fn unwind(&mut self, span: Span) -> Result<()> {
         let is_main = self.thread().0 == 0;
         let end = |this: &mut Self, frame, blocks| {
-            if !is_main {
+            if !(is_main && frame == 0) {
                 this.end_blocks(frame, blocks, span)
             }
         };

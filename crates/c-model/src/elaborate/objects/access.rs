@@ -255,8 +255,6 @@ impl Elaborator<'_> {
             Spot::Memory(location) => Some(self.seen_location(location.clone(), &target.ty, span)?),
         };
         let Some(place) = place else {
-            // A read-modify-write drains the store buffer even if its memory is private.
-            self.emit(StmtKind::Fence, span);
             let old = self.read(target, span)?;
             let old = self.kept_value(old, &target.ty, span)?;
             let (when, new) = new(self, &old)?;
@@ -265,6 +263,8 @@ impl Elaborator<'_> {
                 None => new,
             };
             self.write(target, new, span)?;
+            // A read-modify-write drains the store buffer, also of its own value, even if its memory is private: other threads may get to know it later.
+            self.emit(StmtKind::Fence, span);
             return Ok(old);
         };
         let register = self.copy_of(target, span)?;

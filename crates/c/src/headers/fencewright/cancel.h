@@ -6,18 +6,18 @@
 #define PTHREAD_CANCEL_ASYNCHRONOUS 1
 #define PTHREAD_CANCELED ((void *)-1)
 void pthread_exit(void *result);
-static _Thread_local int __fencewright_cancel_state, __fencewright_cancel_type;
+static _Thread_local int __fencewright_cancel_state, __fencewright_cancel_type, __fencewright_exits;
 int __fencewright_is_cancelled(void);
 void __fencewright_asynchronous_cancel(void);
 _Bool __VERIFIER_nondet_bool(void);
-static inline void __fencewright_disable_cancel(void)
+static inline void __fencewright_start_exit(void)
 {
-    __fencewright_cancel_state = PTHREAD_CANCEL_DISABLE;
+    __fencewright_exits = 1;
 }
 // A cancellation point. If `certain` is 0, it need not act on a request.
 static inline void __fencewright_test_cancel(int certain)
 {
-    if (__fencewright_cancel_state == PTHREAD_CANCEL_DISABLE || !__fencewright_is_cancelled())
+    if (__fencewright_exits || __fencewright_cancel_state == PTHREAD_CANCEL_DISABLE || !__fencewright_is_cancelled())
         return;
     if (!certain && __VERIFIER_nondet_bool())
         return;
