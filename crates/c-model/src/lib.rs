@@ -36,8 +36,10 @@ pub fn c(input: &mut Input<'_>) -> Result<Parsed, Vec<Diagnostic>> {
     let (text, replaced) = preprocessed(input)?;
     let unit = parser::parse_unless(&text, &|| stop.now()).map_err(diagnostics)?;
     let sites = Some(sites::sites(&unit, &text.names, &input.sources, stop));
-    let warnings = text.warnings.iter().cloned().map(diagnostic).collect();
-    let typed = typed::typed_unless(&text, &unit, &|| stop.now()).map_err(diagnostics)?;
+    let of_build = overflows(options);
+    let warnings = of_build.into_iter().chain(text.warnings.iter().cloned().map(diagnostic)).collect();
+    let is_replaced = |name: &str| replaced.has(name);
+    let typed = typed::typed_unless(&text, &unit, &is_replaced, &|| stop.now()).map_err(diagnostics)?;
     let facts = Facts { steps: steps::steps(&unit, stop), ..Facts::default() };
     let parsed = Parsed { sites, warnings, facts, ..Parsed::default() };
     translated(typed, (&options.c, input.attempt), replaced, &input.sources, parsed, stop)
@@ -51,11 +53,30 @@ fn preprocessed(input: &mut Input<'_>) -> Result<(Preprocessed, Replaced), Vec<D
     let mut sources = vec![source(FileId::MAIN, &main, options)];
     for name in &options.c.also {
         let unreadable = |why| vec![Diagnostic::new(Span::default(), format!("cannot read `{name}`: {why}"))];
-        sources.push(source(files.source(name).map_err(unreadable)?, name, options));
+        let file = files.source(name).map_err(unreadable)?;
+        if sources.iter().any(|source| source.file == file) {
+            let twice = Diagnostic::new(Span::default(), format!("the source file `{name}` is given twice"));
+            return Err(vec![twice.help("name each source file of the program once")]);
+        }
+        sources.push(source(file, name, options));
     }
     let replaced = Replaced::new(&options.c, files.read_stubs().map_err(|error| vec![error])?)?;
     let text = preprocess::preprocess_all(&mut files, &sources, &|| stop.now()).map_err(diagnostics)?;
     Ok((text, replaced))
+}
+
+/// Warnings about compiler options that give signed overflow a meaning, which it does not have in the model.
+fn overflows(options: &Options) -> Vec<Diagnostic> {
+    let mut given: Vec<(&String, &String)> = (options.c.compilations.iter())
+        .filter_map(|(file, compilation)| Some((file, compilation.overflow.as_ref()?)))
+        .collect();
+    given.sort();
+    let warning = |(file, option): (&String, &String)| {
+        let text =
+            format!("`{file}` is compiled with `{option}`, but signed overflow is a violation all the same");
+        Diagnostic::new(Span::default(), text)
+    };
+    given.into_iter().map(warning).collect()
 }
 
 /// A source file with its macros: those of the compiler, of the build system, and of the command line.

@@ -30,9 +30,9 @@ pub fn orders(loaded: &Loaded, stop: &Stop<'_>) -> Option<Vec<Ordered>> {
         None => Err("it was not included before".to_owned()),
     };
     let mut input = Input::new(loaded.sources.main().clone(), stop, &loaded.options, &open);
-    let (text, _) = preprocessed(&mut input).ok()?;
+    let (text, replaced) = preprocessed(&mut input).ok()?;
     let unit = parser::parse_unless(&text, &|| stop.now()).ok()?;
-    let typed = typed::typed_unless(&text, &unit, &|| stop.now()).ok()?;
+    let typed = typed::typed_unless(&text, &unit, &|name| replaced.has(name), &|| stop.now()).ok()?;
     let names = |sources: &Sources| sources.iter().map(|(_, file)| file.name.clone()).collect::<Vec<_>>();
     if names(&input.sources) != names(&loaded.sources) {
         return None;

@@ -12,7 +12,7 @@ pub use self::types::{
     RecordId, Type, TypeKind,
 };
 use crate::literal::Literal;
-use crate::token::{ExpansionId, Symbol};
+use crate::token::{ExpansionId, Kind, Symbol};
 
 /// The declarations and definitions of all source files of a program, one file after the other.
 #[derive(Debug, Default)]
@@ -53,6 +53,17 @@ pub struct Function {
     pub enumerators: Vec<Enumerator>,
     /// The statements in braces after the declarator.
     pub body: Block,
+    /// The text, if the function may be defined in several source files.
+    pub text: Option<FunctionText>,
+}
+
+/// The text of a function from its declarator on, to compare the definitions of one function in several source files.
+#[derive(Debug)]
+pub struct FunctionText {
+    /// The tokens, each with its position: where it stands in a file or, if no file contains it, where the macro is used.
+    pub tokens: Vec<(Kind, Symbol, Span)>,
+    /// The names among the tokens that denote types at file scope, by the index of the token.
+    pub types: Vec<(usize, Type)>,
 }
 
 /// A name with its position.
@@ -79,6 +90,8 @@ pub struct Declaration {
     pub records: Vec<RecordId>,
     /// Type names declared by `typedef`.
     pub types: Vec<(Name, Type)>,
+    /// The attributes of these types, if they request an alignment.
+    pub aligned_types: Vec<(Name, Attributes)>,
     /// The conditions and messages of `_Static_assert`.
     pub assertions: Vec<(Expr, Option<String>)>,
     /// The position from the first specifier to the semicolon.
@@ -120,6 +133,8 @@ pub struct Enumerator {
     pub enumeration: EnumerationId,
     /// Whether this is the first enumerator of its enumeration.
     pub first: bool,
+    /// Whether the enumeration has the smallest integer type that holds its values: `__attribute__((packed))`.
+    pub packed: bool,
 }
 
 /// An initialiser: the part of a declaration after `=`, or the braces of a compound literal.

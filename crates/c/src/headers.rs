@@ -11,7 +11,7 @@ pub fn system_call(number: i128) -> Option<&'static str> {
 }
 
 /// The text of each model header, by its name. Some headers only include another one.
-pub const HEADERS: [(&str, &str); 69] = [
+pub const HEADERS: [(&str, &str); 70] = [
     ("alloca.h", "#include <stdlib.h>\n"),
     ("asm/atomic.h", "#include <linux/atomic.h>\n"),
     ("asm/barrier.h", "#include <linux/compiler.h>\n"),
@@ -27,6 +27,7 @@ pub const HEADERS: [(&str, &str); 69] = [
     ("dat3m.h", include_str!("headers/dat3m.h")),
     ("emmintrin.h", "#include <immintrin.h>\n"),
     ("errno.h", include_str!("headers/errno.h")),
+    ("fencewright/cancel.h", include_str!("headers/fencewright/cancel.h")),
     ("fencewright/keys.h", include_str!("headers/fencewright/keys.h")),
     ("fencewright/pthread_types.h", include_str!("headers/fencewright/pthread_types.h")),
     ("float.h", include_str!("headers/float.h")),

@@ -16,7 +16,9 @@ pub fn compilation(place: &Path, source: &Path) -> Result<Compilation, String> {
     let path = if place.is_dir() { place.join(NAME) } else { place.to_owned() };
     let said = |why: String| format!("{}: {why}", path.display());
     let bytes = input::read_included(&path).map_err(|error| said(input::in_words(&error)))?;
-    let entries: Value = serde_json::from_slice(&bytes).map_err(|error| said(error.to_string()))?;
+    let no_json =
+        |error| said(format!("this is not JSON: {error}; -p names a folder with a {NAME}, or that file"));
+    let entries: Value = serde_json::from_slice(&bytes).map_err(no_json)?;
     let entries = entries.as_array().ok_or_else(|| said("expected a list of compilations".into()))?;
     let wanted = Wanted::new(source);
     let found = entries.iter().find_map(|entry| Some(Entry::read(entry)?).filter(|entry| wanted.is(entry)));
@@ -119,6 +121,11 @@ fn options(arguments: &[String], directory: &Path) -> Compilation {
     let path = |value: &str| plain(&directory.join(value)).to_string_lossy().into_owned();
     let mut arguments = arguments.iter().map(String::as_str);
     while let Some(argument) = arguments.next() {
+        match argument {
+            "-fwrapv" | "-fno-strict-overflow" | "-ftrapv" => found.overflow = Some(argument.into()),
+            "-fno-wrapv" | "-fstrict-overflow" | "-fno-trapv" => found.overflow = None,
+            _ => {}
+        }
         let Some((name, joined)) = named(argument) else { continue };
         let value = if joined.is_empty() { arguments.next().unwrap_or_default() } else { joined };
         match name {
@@ -229,5 +236,14 @@ mod tests {
         assert_eq!(found.quote_folders, ["/build/q"]);
         assert_eq!(found.includes, ["first.h"]);
         assert_eq!(found.sysroot.as_deref(), Some("/root"));
+        assert_eq!(found.overflow, None);
+        for (command, overflow) in [
+            ("cc -fwrapv -c a.c", Some("-fwrapv")),
+            ("cc -fno-strict-overflow", Some("-fno-strict-overflow")),
+            ("cc -ftrapv", Some("-ftrapv")),
+            ("cc -fwrapv -fno-wrapv", None),
+        ] {
+            assert_eq!(options(&words(command), Path::new("/")).overflow.as_deref(), overflow, "{command}");
+        }
     }
 }

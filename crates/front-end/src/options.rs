@@ -68,6 +68,8 @@ pub struct Compilation {
     pub includes: Vec<String>,
     /// `--sysroot DIR`.
     pub sysroot: Option<String>,
+    /// The option that gives signed overflow a meaning: `-fwrapv`, `-fno-strict-overflow` or `-ftrapv`.
+    pub overflow: Option<String>,
 }
 
 /// An option for one macro.

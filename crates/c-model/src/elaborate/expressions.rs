@@ -35,8 +35,7 @@ impl Elaborator<'_> {
                 Ok(Operand { value: Value::Function(function.0), range: ADDRESSES, points: None })
             }
             ExprKind::Unknown(name) => {
-                let advice = "include the file that defines it, or write a model of it";
-                self.missing_function(name, Some(advice), span);
+                self.missing_function(name, None, span);
                 Ok(Operand::number(0))
             }
             ExprKind::String(global) => {

@@ -25,6 +25,8 @@ pub(super) struct Graph {
     pub(super) typed_mutexes: bool,
     /// Whether the program uses thread attributes to create detached threads.
     pub(super) detached_by_attributes: bool,
+    /// Whether the program cancels threads.
+    pub(super) cancels: bool,
     /// Variables with static storage that are written or whose address is taken.
     changed: FxHashSet<GlobalId>,
     /// For each byte array that serves as memory for a structure, the type with which it is laid out.
@@ -84,6 +86,7 @@ impl Graph {
                     graph.changed.extend(changed(expr));
                     graph.typed_mutexes |= sets_type(expr);
                     graph.detached_by_attributes |= calls(expr, &["pthread_attr_setdetachstate"]);
+                    graph.cancels |= calls(expr, &["pthread_cancel"]);
                 }
             };
             walk_block(&function.body, &mut visit);

@@ -1,9 +1,11 @@
 //! Places: lvalues and pointers as locations in memory.
 
+use fencewright_c::ast::RecordId;
 use fencewright_c::typed::tree::{Expr, Place, PlaceKind, Step, Type, TypeKind};
 use fencewright_code::core::{
-    Access, Base, Known, Location, ObjectId, Origin, Projection, Value, View, known,
+    Access, Base, Known, Location, Object, ObjectId, Origin, Projection, Value, View, known,
 };
+use fencewright_code::nodes::Shape;
 use fencewright_code::numbers::{ADDRESSES, Operand, Range};
 use fencewright_program::{BinaryOp, Span};
 
@@ -230,8 +232,11 @@ impl Elaborator<'_> {
                 self.typed_allocation(object, ty);
                 let way = self.fitted(object, way, ty);
                 if matches!(by.value, Value::Number(1))
-                    && let Some(behind) = self.behind(object, &way, ty)
+                    && let Some((Step::Field(field), around)) = way.split_last()
+                    && let Some(TypeKind::Record(record)) = self.type_at(object, around).map(|ty| ty.kind)
+                    && let Some(next) = self.behind(record, *field, ty)
                 {
+                    let behind = around.iter().copied().chain([Step::Field(next)]).collect();
                     let behind = self.known_operand(&Known::Address(object, behind), pointer.range);
                     return Ok(behind.expect("an address is defined"));
                 }
@@ -239,6 +244,11 @@ impl Elaborator<'_> {
                 if untyped && ty.kind != TypeKind::Void {
                     self.shape(location.node, ty, span)?;
                 }
+            } else if matches!(by.value, Value::Number(1))
+                && let Some(behind) = self.place_behind(&location, ty)
+            {
+                let points = Some(behind.node);
+                return Ok(Operand { value: Value::Address(Box::new(behind)), range: pointer.range, points });
             }
             if let Some(Projection::Element(index, _)) = location.path.last_mut() {
                 *index = match (&*index, &by.value) {
@@ -260,23 +270,59 @@ impl Elaborator<'_> {
         Ok(Operand { value, range, points: Some(node) })
     }
 
-    /// The target of `p + 1`, where `p` points to the structure of type `ty` at the end of this path: the member directly after that structure, as in
-    /// programs that place an array behind the structure that describes it. `None` if there is no such member, or if an access of type `ty` to it is
-    /// possible: then `p + 1` is taken as the end of an array with one element, so that such an access is out of bounds.
-    fn behind(&self, object: ObjectId, way: &[Step], ty: &Type) -> Option<Vec<Step>> {
-        let (Step::Field(field), around) = way.split_last()? else { return None };
-        let (TypeKind::Record(_), TypeKind::Record(around_it)) =
-            (&ty.kind, self.type_at(object, around)?.kind)
-        else {
-            return None;
+    /// The target of `p + 1`, where `p` points to the structure of type `ty` in the member `field` of a structure: the number of the member directly
+    /// after it, as in programs that place an array behind the structure that describes it. `None` if there is no such member, or if an access of type
+    /// `ty` to it is possible: then `p + 1` is taken as the end of an array with one element, so that such an access is out of bounds.
+    fn behind(&self, around: RecordId, field: u32, ty: &Type) -> Option<u32> {
+        let TypeKind::Record(_) = &ty.kind else { return None };
+        let fields = &self.unit.records[around.0 as usize].fields;
+        let end = fields.get(field as usize)?.offset + self.size(ty);
+        let next = fields.get(field as usize + 1).filter(|next| next.offset == end)?;
+        (!self.starts_with(&next.ty, ty)).then_some(field + 1)
+    }
+
+    /// Whether an object of type `whole`, its first member or its first element, or a first part of these, is a place of type `ty`.
+    fn starts_with(&self, whole: &Type, ty: &Type) -> bool {
+        self.same_place(whole, ty)
+            || match &whole.kind {
+                TypeKind::Array(element, _) => self.starts_with(element, ty),
+                TypeKind::Record(record) => {
+                    let first = self.unit.records[record.0 as usize].fields.first();
+                    first.is_some_and(|first| self.starts_with(&first.ty, ty))
+                }
+                _ => false,
+            }
+    }
+
+    /// The place behind a member of type `ty`, as [`Self::behind`], where indices or the object are unknown.
+    fn place_behind(&mut self, location: &Location, ty: &Type) -> Option<Location> {
+        let (Projection::Field(field), around) = location.path.split_last()? else { return None };
+        let (mut node, skipped) = match &location.base {
+            Base::Object(object) => {
+                let Object { node, origin, .. } = &self.objects[object.0 as usize];
+                (*node, usize::from(matches!(origin, Origin::Heap { .. })))
+            }
+            Base::Pointed(_, node) => (*node, 0),
         };
-        let fields = &self.unit.records[around_it.0 as usize].fields;
-        let end = fields.get(*field as usize)?.offset + self.size(ty);
-        let behind = around.iter().copied().chain([Step::Field(field + 1)]).collect();
-        let starts_there = fields.get(*field as usize + 1).is_some_and(|next| next.offset == end);
-        let inside = self.fitted(object, behind, ty);
-        let means = self.type_at(object, &inside).is_none_or(|there| self.same_place(&there, ty));
-        (starts_there && !means).then(|| around.iter().copied().chain([Step::Field(field + 1)]).collect())
+        for projection in around.iter().skip(skipped) {
+            let step = match projection {
+                Projection::Field(field) => Step::Field(*field),
+                Projection::Element(..) => Step::Element(0),
+            };
+            node = self.nodes.part(node, step)?;
+        }
+        let Shape::Record(record, _) = self.nodes.shape_of(node) else { return None };
+        let record = *record;
+        let next = self.behind(record, *field, ty)?;
+        let mut ty = &self.unit.records[record.0 as usize].fields[next as usize].ty;
+        let mut path: Vec<Projection> = around.iter().cloned().chain([Projection::Field(next)]).collect();
+        node = self.nodes.field(node, next);
+        // The program will use the pointer as one to the first element.
+        while let TypeKind::Array(element, length) = &ty.kind {
+            path.push(Projection::Element(Value::Number(0), *length));
+            (node, ty) = (self.nodes.part(node, Step::Element(0))?, element);
+        }
+        Some(Location { base: location.base.clone(), path, node, view: View::default() })
     }
 
     /// The place to which a pointer expression points.

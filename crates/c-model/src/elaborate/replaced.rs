@@ -46,6 +46,11 @@ impl Replaced {
         }
     }
 
+    /// Whether `--havoc` or `--skip` names a function.
+    pub fn has(&self, name: &str) -> bool {
+        self.of(name).is_some()
+    }
+
     /// The name of the file given by `--stub` with this number.
     fn stub(&self, file: FileId) -> Option<&str> {
         self.stubs.iter().find(|(stub, _)| *stub == file).map(|(_, name)| name.as_str())

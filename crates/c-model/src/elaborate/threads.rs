@@ -10,6 +10,7 @@
 mod command_line;
 mod finish;
 mod joining;
+mod notes;
 mod starting;
 
 use std::rc::Rc;
@@ -24,6 +25,7 @@ use fencewright_code::core::{
 };
 use fencewright_code::numbers::{self, Operand};
 use fencewright_program::Span;
+use notes::{Note, Notes};
 use rustc_hash::FxHashMap;
 
 use super::calls::Argument;
@@ -93,47 +95,6 @@ pub(super) struct Shared {
     pub(super) dynamic: bool,
     /// The arrays that hold notes about all threads, used if `dynamic`.
     notes: Notes,
-}
-
-/// A fact about a thread that the translation records in a variable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Note {
-    /// Whether the thread has ended.
-    Done,
-    /// The return value of the thread.
-    Result,
-    /// Whether the thread was joined or detached.
-    Released,
-}
-
-impl Note {
-    /// The name of the array for all threads. The variable for a single thread has this name followed by the number of the thread.
-    fn name(self) -> &'static str {
-        match self {
-            Note::Done => "done",
-            Note::Result => "result",
-            Note::Released => "released",
-        }
-    }
-}
-
-/// For each kind of note, the variable that holds it; `None` until the variable is created.
-#[derive(Clone, Copy, Debug, Default)]
-struct Notes([Option<ObjectId>; 3]);
-
-impl Notes {
-    fn get(&self, note: Note) -> Option<ObjectId> {
-        self.0[note as usize]
-    }
-
-    fn set(&mut self, note: Note, object: ObjectId) {
-        self.0[note as usize] = Some(object);
-    }
-
-    /// Drops the variables for which `is_kept` returns false.
-    fn retain(&mut self, is_kept: impl Fn(&ObjectId) -> bool) {
-        self.0.iter_mut().for_each(|object| *object = object.filter(&is_kept));
-    }
 }
 
 /// The type of `pthread_t`.
@@ -274,6 +235,7 @@ impl Elaborator<'_> {
                 let place = self.value(result)?;
                 let to = super::expressions::pointee(&result.ty);
                 self.may_wait(span);
+                self.act_on_cancellation(false, span)?;
                 self.wait_for(thread, place, &to, span)?;
                 Operand::number(0)
             }
@@ -282,6 +244,7 @@ impl Elaborator<'_> {
                 if let Some(register) = self.writer.result {
                     self.write_register(register, operand, span)?;
                 }
+                self.disable_cancellation(span)?;
                 self.clean_up(span)?;
                 self.leave_thread(true, span)?;
                 self.end_thread(span);

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <sched.h>
 #include <time.h>
+#include <fencewright/cancel.h>
 #include <fencewright/keys.h>
 #include <fencewright/pthread_types.h>
 #define PTHREAD_MUTEX_INITIALIZER { 0 }
@@ -28,11 +29,6 @@
 #define PTHREAD_EXPLICIT_SCHED 1
 #define PTHREAD_SCOPE_SYSTEM 0
 #define PTHREAD_SCOPE_PROCESS 1
-#define PTHREAD_CANCEL_ENABLE 0
-#define PTHREAD_CANCEL_DISABLE 1
-#define PTHREAD_CANCEL_DEFERRED 0
-#define PTHREAD_CANCEL_ASYNCHRONOUS 1
-#define PTHREAD_CANCELED ((void *)-1)
 #define PTHREAD_STACK_MIN 16384
 #define PTHREAD_KEYS_MAX 1024
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument);
@@ -47,7 +43,7 @@ int pthread_attr_setdetachstate(pthread_attr_t *attributes, int state);
 int pthread_attr_setstacksize(pthread_attr_t *attributes, size_t size);
 int pthread_yield(void);
 int pthread_cancel(pthread_t thread);
-int pthread_setcancelstate(int state, int *before);
+void pthread_testcancel(void);
 int pthread_setname_np(pthread_t thread, const char *name);
 int pthread_mutexattr_init(pthread_mutexattr_t *attributes);
 int pthread_mutexattr_destroy(pthread_mutexattr_t *attributes);
@@ -84,6 +80,8 @@ int pthread_barrier_wait(pthread_barrier_t *barrier);
 #define pthread_key_delete(key) __fencewright_key_delete(key)
 #define pthread_getspecific(key) __fencewright_value(key)
 #define pthread_setspecific(key, value) __fencewright_set_value(key, value)
+#define pthread_setcancelstate(state, before) __fencewright_set_cancel_state(state, before)
+#define pthread_setcanceltype(type, before) __fencewright_set_cancel_type(type, before)
 // The code between the two is a block, as POSIX demands.
 #define pthread_cleanup_push(routine, argument) do { __fencewright_cleanup_push(routine, argument);
 #define pthread_cleanup_pop(execute) __fencewright_cleanup_pop(execute); } while (0)
@@ -114,8 +112,6 @@ int pthread_setschedprio(pthread_t thread, int priority);
 int pthread_getname_np(pthread_t thread, char *name, size_t size);
 int pthread_getcpuclockid(pthread_t thread, clockid_t *clock);
 int pthread_setconcurrency(int level);
-int pthread_setcanceltype(int type, int *before);
-void pthread_testcancel(void);
 int pthread_tryjoin_np(pthread_t thread, void **result);
 int pthread_timedjoin_np(pthread_t thread, void **result, const struct timespec *until);
 int pthread_mutexattr_gettype(const pthread_mutexattr_t *attributes, int *type);

@@ -49,8 +49,16 @@ static inline char *strcat(char *to, const char *from)
     strcpy(to + strlen(to), from);
     return to;
 }
+char __VERIFIER_nondet_char(void);
+// Any text of at most 63 characters, in a buffer of the thread.
+static inline char *strerror(int number)
+{
+    static _Thread_local char text[64];
+    for (int n = 0; n < 63; n++)
+        text[n] = __VERIFIER_nondet_char();
+    return text;
+}
 char *strdup(const char *text);
-char *strerror(int number);
 // Declared only: the functions below have no model.
 void *memchr(const void *from, int value, size_t size);
 void *memrchr(const void *from, int value, size_t size);

@@ -53,6 +53,7 @@ impl Parser<'_> {
             self.at += 1;
             return Ok(Some(Item::Declaration(self.declared(start, specifiers.storage))));
         }
+        let from = self.at;
         let (name, ty) = self.declarator(specifiers.ty.clone())?;
         self.skip_attributes()?;
         self.skip_assembly_name()?;
@@ -72,6 +73,7 @@ impl Parser<'_> {
                 parser.block()
             })?;
             let fixed = specifiers.storage.fixed;
+            let text = if fixed { None } else { self.text_of_function(from) };
             return Ok(Some(Item::Function(Function {
                 name,
                 ty: function,
@@ -79,6 +81,7 @@ impl Parser<'_> {
                 inline,
                 enumerators,
                 body,
+                text,
             })));
         }
         let declaration = self.declarators(start, specifiers, name, ty)?;
@@ -117,6 +120,7 @@ impl Parser<'_> {
             enumerators: std::mem::take(&mut self.enumerators),
             records: std::mem::take(&mut self.defined),
             types: Vec::new(),
+            aligned_types: Vec::new(),
             assertions: std::mem::take(&mut self.assertions),
             span: self.since(start),
         }
@@ -144,7 +148,7 @@ impl Parser<'_> {
         mut name: Name,
         mut ty: Type,
     ) -> Read<Declaration> {
-        let (mut declarators, mut types) = (Vec::new(), Vec::new());
+        let (mut declarators, mut types, mut aligned_types) = (Vec::new(), Vec::new(), Vec::new());
         loop {
             self.skip_assembly_name()?;
             self.skip_attributes()?;
@@ -165,6 +169,9 @@ impl Parser<'_> {
                 true => Some(self.initializer()?),
                 false => None,
             };
+            if specifiers.typedef && !self.attributes.aligned.is_empty() {
+                aligned_types.push((name, self.attributes.clone()));
+            }
             match specifiers.typedef {
                 true => types.push((name, ty)),
                 false => declarators.push(Declarator { name, ty, initial }),
@@ -176,7 +183,7 @@ impl Parser<'_> {
             (name, ty) = self.declarator(specifiers.ty.clone())?;
         }
         self.expect(";")?;
-        Ok(Declaration { declarators, types, ..self.declared(start, specifiers.storage) })
+        Ok(Declaration { declarators, types, aligned_types, ..self.declared(start, specifiers.storage) })
     }
 
     /// Skips `asm("name")` after a declarator. In headers of the system, such a name selects another version of the same library function, so it can

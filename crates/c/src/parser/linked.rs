@@ -5,9 +5,9 @@
 use fencewright_program::Span;
 use rustc_hash::FxHashMap;
 
-use super::{MOST_ERRORS, Parser, Read, Scope, Tag};
-use crate::ast::{Item, RecordId};
-use crate::token::{Symbol, Token};
+use super::{MOST_ERRORS, Meaning, Parser, Read, Scope, Tag};
+use crate::ast::{FunctionText, Item, RecordId, TypeKind};
+use crate::token::{Kind, Symbol, Token};
 
 /// Identifies a structure without a tag: the position of its keyword, and the position in the source text of the macro use that produced the keyword
 /// (the same position again if no macro did).
@@ -65,6 +65,35 @@ impl Linked {
 }
 
 impl<'a> Parser<'a> {
+    /// The text of an external function that was parsed, from the token with index `from` on; `None` if there is only one source file.
+    pub(super) fn text_of_function(&self, from: usize) -> Option<FunctionText> {
+        if self.text.ends.len() < 2 {
+            return None;
+        }
+        let tokens = &self.tokens[from..self.at];
+        let at = |token: &Token| match token.expansion.index() {
+            Some(n) if self.text.expansions[n].body.is_none() => self.text.written(token),
+            _ => token.span,
+        };
+        let scope = &self.scopes[0];
+        let named = |symbol: Symbol| {
+            let ty = match scope.names.get(&symbol) {
+                Some(Meaning::Type(ty, _)) => Some(ty.clone()),
+                _ => None,
+            };
+            let tag = match scope.tags.get(&symbol) {
+                Some(Tag::Enumeration(id)) => Some(TypeKind::Enumeration(*id).into()),
+                _ => None,
+            };
+            ty.into_iter().chain(tag)
+        };
+        let names = tokens.iter().enumerate().filter(|(_, token)| token.kind == Kind::Identifier);
+        Some(FunctionText {
+            tokens: tokens.iter().map(|token| (token.kind, token.symbol, at(token))).collect(),
+            types: names.flat_map(|(n, token)| named(token.symbol).map(move |ty| (n, ty))).collect(),
+        })
+    }
+
     /// Parses the items of one source file, which sees no names of the ones before it.
     pub(super) fn source(&mut self, tokens: &'a [Token], items: &mut Vec<Item>) -> Read<()> {
         let last = tokens.last().map_or(Span::default(), |last| self.text.written(last));

@@ -393,7 +393,7 @@ impl Parser<'_> {
     fn enumeration(&mut self) -> Read<Type> {
         let span = self.span();
         self.at += 1;
-        self.skip_attributes()?;
+        let mut packed = self.packs_enumeration()?;
         let mut id = EnumerationId(self.enumerations);
         if !self.is("{") {
             let tag = self.name("a tag or `{`")?;
@@ -418,6 +418,7 @@ impl Parser<'_> {
         self.enumerations = self.enumerations.max(id.0 + 1);
         if self.takes("{") {
             let mut first = true;
+            let before = self.enumerators.len();
             while !self.takes("}") {
                 self.go_on()?;
                 let name = self.name("the name of an enumerator")?;
@@ -427,15 +428,25 @@ impl Parser<'_> {
                     false => None,
                 };
                 self.declare(name.symbol, Meaning::Other);
-                self.enumerators.push(Enumerator { name, value, enumeration: id, first });
+                self.enumerators.push(Enumerator { name, value, enumeration: id, first, packed });
                 first = false;
                 if !self.takes(",") && !self.is("}") {
                     return Err(self.expected("`,` or `}`"));
                 }
             }
-            self.skip_attributes()?;
+            packed |= self.packs_enumeration()?;
+            for enumerator in &mut self.enumerators[before..] {
+                enumerator.packed = packed;
+            }
         }
         Ok(TypeKind::Enumeration(id).into())
+    }
+
+    /// Skips attributes of an enumeration. Returns whether `packed` is among them.
+    fn packs_enumeration(&mut self) -> Read<bool> {
+        let ((), own) = self.attributed(Self::skip_attributes)?;
+        self.attributes.aligned.extend(own.aligned);
+        Ok(own.packed)
     }
 }
 

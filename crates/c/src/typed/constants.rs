@@ -100,7 +100,10 @@ impl Typer<'_> {
             let fits = |ty: &&Arithmetic| ty.has(range.0) && ty.has(range.1);
             let made_of =
                 [super::types::UNSIGNED, Arithmetic::INT, super::types::UNSIGNED_LONG, super::types::LONG];
-            let made_of = made_of.iter().find(fits).copied().unwrap_or(super::types::LONG);
+            let small = [ast::Rank::Char, ast::Rank::Short].into_iter();
+            let small = small.flat_map(|rank| [false, true].map(|signed| ast::Integer { rank, signed }));
+            let small = small.filter(|_| enumerator.packed).map(Arithmetic::Integer);
+            let made_of = small.chain(made_of).find(|ty| fits(&ty)).unwrap_or(super::types::LONG);
             self.enumerations[enumerator.enumeration.0 as usize] = made_of;
             next += 1;
         }

@@ -33,6 +33,7 @@ impl Typer<'_> {
                 unless_always(done)?;
             }
         }
+        self.aligned_types(declaration);
         self.static_assertions(&declaration.assertions)
     }
 

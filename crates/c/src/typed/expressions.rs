@@ -50,7 +50,11 @@ impl Typer<'_> {
                 (ExprKind::Function(id), Type::from(TypeKind::Function(ty)).pointer())
             }
             Operand::Function(name, None, ty) => {
-                (ExprKind::Unknown(name), Type::from(TypeKind::Function(ty)).pointer())
+                let kind = match self.replaced_function(&name, &ty, span) {
+                    Some(id) => ExprKind::Function(id),
+                    None => ExprKind::Unknown(name),
+                };
+                (kind, Type::from(TypeKind::Function(ty)).pointer())
             }
             Operand::Place(place) => match &place.ty.kind {
                 TypeKind::Array(element, _) => {

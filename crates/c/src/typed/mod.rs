@@ -37,7 +37,7 @@ use self::linking::{Bodies, Linking};
 use self::names::{Entity, Object};
 use self::records::Layout;
 use self::statements::Body;
-use self::tree::{Function, FunctionType, GlobalId, Record, Type, Variable};
+use self::tree::{Block, Function, FunctionId, FunctionType, GlobalId, Record, Type, Variable};
 use self::unchanged::Changes;
 use crate::arithmetic::Arithmetic;
 use crate::ast;
@@ -85,6 +85,10 @@ struct Typer<'a> {
     functions: Vec<Option<Function>>,
     globals: Vec<Variable>,
     function_names: FxHashMap<Rc<str>, GlobalId>,
+    /// Whether the user says what a function with this name does.
+    is_replaced: &'a dyn Fn(&str) -> bool,
+    /// The replaced functions without a body whose address is taken.
+    without_body: FxHashMap<Rc<str>, FunctionId>,
     /// Number of static variables made so far for string literals and for `__func__`; the next one gets this number in its name.
     literals: usize,
     /// The variables that the program may change after their initialisation.
@@ -104,20 +108,23 @@ struct Typer<'a> {
 
 /// Analyses the output of the parser; returns all errors if there are any.
 pub fn typed(text: &Preprocessed, unit: &ast::Unit) -> Result<Unit, Vec<Error>> {
-    typed_unless(text, unit, &|| false)
+    typed_unless(text, unit, &|_| false, &|| false)
 }
 
-/// Like [`typed`], but calls `stop` for every item, statement and value in a braced initialiser, and gives up when `stop` returns true.
+/// Like [`typed`], but calls `stop` for every item, statement and value in a braced initialiser, and gives up when `stop` returns true. Functions without
+/// a body whose names `is_replaced` accepts are functions of the result if their address is taken, with an empty body that is not executed.
 pub fn typed_unless(
     text: &Preprocessed,
     unit: &ast::Unit,
+    is_replaced: &dyn Fn(&str) -> bool,
     stop: &dyn Fn() -> bool,
 ) -> Result<Unit, Vec<Error>> {
     // If `extern int a[];` is used before `int a[3];`, a second pass has the length of `a` from the start.
-    let first = Typer::new(text, unit, FxHashMap::default(), stop).all()?;
+    let typer = |late| Typer::new(text, unit, late, is_replaced, stop);
+    let first = typer(FxHashMap::default()).all()?;
     match first.late.is_empty() {
         true => Ok(first.finished()),
-        false => Ok(Typer::new(text, unit, first.late, stop).all()?.finished()),
+        false => Ok(typer(first.late).all()?.finished()),
     }
 }
 
@@ -126,6 +133,7 @@ impl<'a> Typer<'a> {
         text: &'a Preprocessed,
         unit: &'a ast::Unit,
         known_late: FxHashMap<Symbol, u64>,
+        is_replaced: &'a dyn Fn(&str) -> bool,
         stop: &'a dyn Fn() -> bool,
     ) -> Self {
         Typer {
@@ -148,6 +156,8 @@ impl<'a> Typer<'a> {
             functions: Vec::new(),
             globals: Vec::new(),
             function_names: FxHashMap::default(),
+            is_replaced,
+            without_body: FxHashMap::default(),
             literals: 0,
             changes: Changes::new(text),
             constants: FxHashMap::default(),
@@ -190,9 +200,14 @@ impl<'a> Typer<'a> {
             let done = match item {
                 ast::Item::Function(function) if self.is_left_out(function) => {
                     self.leave_out(function);
+                    self.compare_definitions(function);
                     Ok(())
                 }
-                ast::Item::Function(function) => self.function(function),
+                ast::Item::Function(function) => {
+                    let done = self.function(function);
+                    self.remember_definition(function);
+                    done
+                }
                 ast::Item::Declaration(declaration) => self.file_declaration(declaration),
             };
             self.report(done);
@@ -231,6 +246,32 @@ impl<'a> Typer<'a> {
 
     fn spelled(&self, symbol: Symbol) -> Rc<str> {
         self.names.spelling(symbol).clone()
+    }
+
+    /// The number of a function without a body that the user replaces, and whose address is taken at `span`; `None` for any other function.
+    fn replaced_function(&mut self, name: &Rc<str>, ty: &Rc<FunctionType>, span: Span) -> Option<FunctionId> {
+        if !(self.is_replaced)(name) {
+            return None;
+        }
+        if let Some(known) = self.without_body.get(name) {
+            return Some(*known);
+        }
+        let (parameters, locals, labels, errors, mentions) = Default::default();
+        let (name, ty, body) = (name.clone(), ty.clone(), Block { statements: Vec::new(), span });
+        let id = FunctionId(self.functions.len() as u32);
+        self.without_body.insert(name.clone(), id);
+        self.functions.push(Some(Function {
+            name,
+            ty,
+            parameters,
+            locals,
+            labels,
+            body,
+            errors,
+            mentions,
+            span,
+        }));
+        Some(id)
     }
 
     /// Analyses a construct that may contain itself, counting the depth.

@@ -188,6 +188,23 @@ impl Typer<'_> {
         Ok(strictest)
     }
 
+    /// Warns about types with an alignment of their own, which is not modelled.
+    pub(super) fn aligned_types(&mut self, declaration: &ast::Declaration) {
+        for (name, attributes) in &declaration.aligned_types {
+            let ty = declaration.types.iter().find(|(other, _)| other == name).map(|(_, ty)| ty);
+            let natural =
+                ty.and_then(|ty| self.ty(ty, name.span).and_then(|ty| self.align(&ty, name.span)).ok());
+            let wanted = self.alignment(attributes, 1, name.span).ok();
+            if natural != wanted || wanted.is_none() {
+                let name_of_type = self.spelled(name.symbol);
+                let text = format!(
+                    "the alignment of the type `{name_of_type}` is ignored: sizes and offsets of structures may be others than in the compiled program"
+                );
+                self.warn(name.span, text);
+            }
+        }
+    }
+
     /// The depth to which structures are nested in a type; 0 if the type contains none.
     fn record_depth(&self, ty: &super::tree::Type) -> u32 {
         match &ty.kind {

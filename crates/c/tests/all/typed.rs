@@ -398,6 +398,8 @@ fn only_what_is_reached_is_judged() {
 #[test]
 fn what_gcc_warns_about_is_no_error() {
     for (text, warning) in [
+        ("typedef int wide __attribute__((aligned(64)));", "the alignment of the type `wide` is ignored"),
+        ("typedef long __attribute__((aligned(2))) narrow;", "the alignment of the type `narrow` is ignored"),
         ("int *p; void f(void) { p = 5; }", "from an integer without a cast"),
         ("int *p; long f(void) { return p; }", "without a cast"),
         ("int *p; char *q; void f(void) { p = q; }", "from a pointer of type `char *`"),
@@ -606,4 +608,22 @@ fn hostile_texts_are_refused_or_typed() {
         )
     });
     assert_eq!(unit(&long).functions.len(), many);
+}
+
+/// The sizes are those of gcc.
+#[test]
+fn attributes_of_enumerations_and_type_names() {
+    unit(
+        "enum e { A, B = 255 } __attribute__((packed)); enum __attribute__((packed)) f { C = -1, D };
+        enum g { E = 256 } __attribute__((__packed__)); enum h { F = -1, G = 128 } __attribute__((packed));
+        enum i { H = 1 << 20 } __attribute__((packed)); enum j { I }; struct s { char c; enum e e; enum g g; } s;
+        _Static_assert(sizeof(enum e) == 1 && sizeof(enum f) == 1 && sizeof(enum g) == 2, \"\");
+        _Static_assert(sizeof(enum h) == 2 && sizeof(enum i) == 4 && sizeof(enum j) == 4, \"\");
+        _Static_assert((enum e)300 == 44 && (enum f)200 < 0 && sizeof(struct s) == 4 && sizeof(A) == 4, \"\");",
+    );
+    // An alignment that the type has anyway is no reason for a warning.
+    let unit = unit(
+        "typedef int usual __attribute__((aligned(4))); typedef struct { int x; } __attribute__((aligned(64))) s;",
+    );
+    assert!(unit.warnings.is_empty(), "{:?}", unit.warnings);
 }

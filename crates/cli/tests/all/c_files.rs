@@ -99,6 +99,19 @@ fn the_build_system_says_how_files_are_compiled() {
     files.write("build/compile_commands.json", format!("[{passed}]").as_bytes());
     let outcome = run(["check", &program, "-p", &build]);
     assert!(outcome.stdout.contains("assertions: safe under tso"), "{outcome:?}");
+    let other = entry.replace("FOLDER", &files.text("")).replace("-DGONE", "-fwrapv");
+    files.write("build/compile_commands.json", format!("[{other}]").as_bytes());
+    let outcome = run(["check", &program, "-p", &build]);
+    assert!(outcome.stderr.contains("is compiled with `-fwrapv`"), "{outcome:?}");
+    let outcome = run(["check", &program, "-p", &program]);
+    assert_eq!(outcome.status, 2, "{outcome:?}");
+    assert!(
+        outcome.stderr.contains("this is not JSON") && outcome.stderr.contains("-p names a folder"),
+        "{outcome:?}"
+    );
+    let outcome = run(["check", &program, "--as-one", &program]);
+    assert_eq!(outcome.status, 2, "{outcome:?}");
+    assert!(outcome.stderr.contains("is given twice"), "{outcome:?}");
     for wrong in ["", "{", "[]", "{}", "[1, {\"file\": 3}, {\"file\": \"a.c\"}]", &"[".repeat(100_000)] {
         files.write("build/compile_commands.json", wrong.as_bytes());
         let outcome = run(["check", &program, "-p", &build]);

@@ -238,6 +238,19 @@ fn headers_of_lock_free_code_work() {
         others,
         "assert(!testandset(&x, 33) && x == 3 && testandset(&x, 0)); assert(cmpset16(&s, 3, 9) && !cmpset16(&s, 3, 1) && s == 9);",
     );
+    // Compilers keep an earlier store to an output if it is also an input, volatile or atomic, or if any memory may be read.
+    for (ty, statement) in [
+        ("int", "asm volatile(\"incl %0\" : \"=m\"(*p) : \"m\"(*p))"),
+        ("int", "asm volatile(\"incl %0\" : \"=m\"(*p) : \"0\"(*p))"),
+        ("int", "asm volatile(\"incl %0\" : \"=m\"(*p) : : \"memory\")"),
+        ("int", "asm volatile(\"incl %0\" : \"=m\"(*(volatile int *)p))"),
+        ("_Atomic int", "asm volatile(\"incl %0\" : \"=m\"(*p))"),
+        ("int", "asm volatile(\"movl $3, %0; incl %0\" : \"=m\"(*p))"),
+        ("struct { int n; }", "asm volatile(\"incl %0\" : \"=m\"(p->n) : \"m\"(p->n))"),
+    ] {
+        let kit = format!("typedef {ty} T; T x = {{ 3 }}; static void next(T *p) {{ {statement}; }}");
+        fact(&kit, "next(&x); assert(*(int *)&x == 4);");
+    }
     fact(others, "inc64(&q); assert(q == 0); assert(trylock(&lock) && !trylock(&lock) && lock == 1);");
 }
 
@@ -311,6 +324,15 @@ fn everything_else_is_refused_by_name() {
         ("asm(\"inc %0\" : \"+m\"(x));", "add a suffix"),
         ("asm(\"movl %1, %0\" : \"=m\"(x) : \"m\"(y));", "both operands are in memory"),
         ("asm(\"lock; incl %0\" : \"+r\"(x));", "`lock` with a register"),
+        ("asm volatile(\"incl %0\" : \"=m\"(x));", "`%0` is read, but it is only an output"),
+        ("asm volatile(\"lock; incl %0\" : \"=m\"(x) : \"m\"(y));", "`%0` is read, but it is only an output"),
+        ("asm volatile(\"movl %0, %1\" : \"=m\"(x), \"=&r\"(y));", "`%0` is read, but it is only an output"),
+        ("asm volatile(\"xchg %0, %1\" : \"=m\"(x), \"+r\"(y));", "`%0` is read, but it is only an output"),
+        ("asm volatile(\"btl $1, %0\" : \"=m\"(x));", "`%0` is read, but it is only an output"),
+        ("asm volatile(\"cmpl $1, %0\" : \"=m\"(x));", "`%0` is read, but it is only an output"),
+        ("asm volatile(\"cmpxchgl %2, %0\" : \"=m\"(x), \"+a\"(y) : \"r\"(1));", "`%0` is read, but"),
+        ("asm volatile(\"\" : \"=m\"(x));", "`%0` is an output that no instruction writes"),
+        ("asm volatile(\"movl $1, (%1)\" : \"=m\"(x) : \"r\"(&x));", "that no instruction writes"),
         ("asm(\"lock; movl $1, %0\" : \"=m\"(x));", "`lock` before `movl`"),
         ("asm(\"addl $1, (%%rsp)\");", "the stack"),
         ("asm(\"lock; addl $1, (%%rsp)\");", "the stack"),

@@ -234,7 +234,96 @@ fn each_file_has_the_options_of_its_compilation() {
         ("two/first.h", "#define FIRST 2"),
     ];
     holds_with(&options, &files, true);
+    let b = options.c.compilations.get_mut("b.c").expect("it was put there");
+    b.overflow = Some("-fwrapv".into());
+    let warned = read_with(&options, &files).expect("it is read").warnings;
+    assert!(
+        warned.iter().any(|warning| warning.message.contains("`b.c` is compiled with `-fwrapv`")),
+        "{warned:?}"
+    );
     options.c.compilations.get_mut("b.c").expect("it was put there").includes[0] = "none.h".into();
     let error = read_with(&options, &files).expect_err("there is no such file");
     assert!(error.contains("cannot include `none.h`"), "{error}");
+}
+
+#[test]
+fn inline_functions_have_the_same_body_in_all_files() {
+    let a = "#include \"h.h\"\nint other(void); int main(void) { return get() == other(); }";
+    let b = "#include \"h.h\"\nint other(void) { return get(); }";
+    let given = |one: &str, two: &str| (format!("{one}\n{a}"), format!("{two}\n{b}"));
+    let differ = "`get` has different bodies in two source files";
+    for (one, two, header, expected) in [
+        ("#define N 1", "#define N 2", "inline int get(void) { return N; }", ["a.c:1:11", "b.c:1:11"]),
+        ("#define N 1", "#define N 1 + 1", "inline int get(void) { return N; }", ["h.h:1:32", "b.c:1:13"]),
+        (
+            "#define N",
+            "",
+            "#ifdef N\ninline int get(void) { return 1; }\n#else\ninline int get(void) { return 2; }\n#endif",
+            ["defined twice", "h.h:4:12"],
+        ),
+        (
+            "enum { N = 1 };",
+            "enum { N = 2 };",
+            "inline int get(void) { return N; }",
+            ["h.h:1:31", "`N` here"],
+        ),
+        (
+            "typedef int T;",
+            "typedef char T;",
+            "inline int get(void) { return (T)300; }",
+            ["h.h:1:32", "`T` here"],
+        ),
+        (
+            "typedef int T;",
+            "typedef char T;",
+            "inline int get(void) { T n = 300; return n; }",
+            ["h.h:1:24", "`T` here"],
+        ),
+        ("static int n;", "static int n;", "inline int get(void) { return n; }", ["h.h:1:31", "`n` here"]),
+        (
+            "static int f(void) { return 1; }",
+            "int f(void);",
+            "inline int get(void) { return f(); }",
+            ["h.h:1:31", "`f` here"],
+        ),
+        (
+            "enum e { A = -1 };",
+            "enum e { A };",
+            "inline int get(void) { return (enum e)-1 < 0; }",
+            ["h.h:1:37", "`e` here"],
+        ),
+    ] {
+        let (a, b) = given(one, two);
+        let expected: Vec<&str> = expected
+            .into_iter()
+            .chain(["different bodies"].into_iter().filter(|_| expected[0] != "defined twice"))
+            .collect();
+        refused(&a, &b, &[("h.h", header)], &expected);
+    }
+    let (a, b) = given("#define N 1", "#define N 2");
+    refused(&a, &b, &[("h.h", "inline int get(void) { return N; }")], &[differ, "`1` here", "`2` here"]);
+    // Nobody calls it, the texts are the same, or the names have one meaning.
+    let uncalled = "int main(void) { return 0; }";
+    let header = "inline int get(void) { return N; }";
+    let one = format!("#define N 1\n#include \"h.h\"\n{uncalled}");
+    holds(&one, "#define N 2\n#include \"h.h\"\n", &[("h.h", header)]);
+    let same = "struct s { int get; }; enum { N = 3 }; typedef unsigned T; extern int all; int twice(int);
+        inline T get(struct s *s) { T get = s->get; return N * get + all + twice(get); }";
+    holds(
+        "static int t;\n#include \"h.h\"\nint all; int other(void); int main(void) { struct s x = { 2 }; assert(get(&x) == 10 && other() == 5); return t; }",
+        "#include <stdio.h>\n#include \"h.h\"\nint twice(int n) { return 2 * n; } int other(void) { struct s x = { 1 }; return get(&x); }",
+        &[("h.h", same)],
+    );
+}
+
+#[test]
+fn a_source_file_is_given_once() {
+    let main = "int main(void) { return 0; }";
+    let mut twice = options();
+    twice.c.also = vec!["a.c".into()];
+    let error = read_with(&twice, &[("a.c", main)]).expect_err("it is given twice");
+    assert!(error.contains("the source file `a.c` is given twice"), "{error}");
+    twice.c.also = vec!["b.c".into(), "b.c".into()];
+    let error = read_with(&twice, &[("a.c", main), ("b.c", "")]).expect_err("it is given twice");
+    assert!(error.contains("the source file `b.c` is given twice"), "{error}");
 }

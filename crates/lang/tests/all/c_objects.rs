@@ -243,6 +243,22 @@ fn arrays_behind_their_structure() {
     assertions(&body("1"), "sss");
     memory(&body("go & 1"), "sss");
     memory(&body("2"), "uuu");
+    // Also in an element with an index that is not known, and in the target of a pointer that is not known.
+    let many = globals.replace("} ring;", "} rings[2], ring, *chosen;");
+    let of = |head: &str, index: &str| {
+        let body = format!(
+            "chosen = go ? &rings[1] : &ring; ((uint64_t *)(&{head} + 1))[{index}] = 1; out = rings[1].cells[1] + ring.cells[0];"
+        );
+        watched(&many, &body)
+    };
+    for (head, index) in
+        [("rings[go].head", "1"), ("rings[go].head", "go"), ("chosen->head", "1"), ("chosen->head", "go")]
+    {
+        assertions(&of(head, index), "sss");
+        memory(&of(head, index), "sss");
+    }
+    memory(&of("rings[go].head", "2"), "uuu");
+    memory(&of("chosen->head", "2"), "uuu");
     // A second structure of the same type is not behind the first one.
     let two = "struct head { unsigned at, mask; }; static struct { struct head a, b; } both;";
     memory(&watched(two, "struct head *p = &both.a; out = p[1].at;"), "uuu");

@@ -234,3 +234,17 @@ fn the_time_is_stored() {
     };
     assert_ne!(printed("&t"), printed("0"));
 }
+
+#[test]
+fn functions_whose_address_is_taken_are_replaced() {
+    let program = "signed char own(int n) { return 5; } signed char other(int n); void *run(void *); signed char (*table[])(int) = { own, other };
+        int main(void) { signed char (*f)(int) = &other; int n = f(1); pthread_t t; pthread_create(&t, 0, run, 0); pthread_join(t, 0);
+        int c = __VERIFIER_nondet_bool(); int m = table[c](2); assert(n == 0 && (m == 0 || m == 5)); return 0; }";
+    assert!(holds(program, &options(&[], &["other", "run"], &[])));
+    assert!(!holds(program, &options(&["other"], &["run"], &[])), "it returns anything");
+    let text = format!("#include <assert.h>\n#include <pthread.h>\n{program}");
+    let loaded = read(&text, &options(&["other"], &["run"], &[])).expect("all functions are known");
+    assert_eq!(loaded.facts.assumed.len(), 2, "{:?}", loaded.facts.assumed);
+    let errors = read(&text, &options(&[], &["run"], &[])).expect_err("one is not known");
+    assert!(errors[0].help.as_deref().unwrap_or_default().contains("--skip other"), "{errors:?}");
+}

@@ -1,8 +1,7 @@
 //! What a thread executes when it ends: the functions of `pthread_cleanup_push`, and the destructors of thread-specific data.
 //!
 //! The macros of `<pthread.h>` make the code between `pthread_cleanup_push` and `pthread_cleanup_pop` a block, as POSIX demands, so that the pushed
-//! functions are known at each place of the text. Threads are never cancelled, so besides `pthread_cleanup_pop` only the end of the thread
-//! (`pthread_exit`) calls them.
+//! functions are known at each place of the text. `pthread_cleanup_pop`, `pthread_exit` and cancellation call them.
 
 use fencewright_c::typed::tree::FunctionId;
 use fencewright_code::core::{StmtKind, Value};

@@ -45,8 +45,8 @@ pub(super) enum Operation {
     Same,
     /// `__builtin_object_size`: returns the value for an unknown size, as compilers always may.
     Unknown,
-    /// Stores the time through the second argument.
-    Time,
+    /// Stores the time through the argument with this number, as seconds and parts of a second, of which there are so many.
+    Time(usize, i128),
 }
 
 /// The operation of a function; `None` if the name is not in this family.
@@ -70,7 +70,8 @@ pub(super) fn named(name: &str) -> Option<Operation> {
         | "ndelay" | "cond_resched" | "schedule" | "prefetch" | "setlocale" => Operation::Pass,
         "assume_aligned" => Operation::Same,
         "object_size" => Operation::Unknown,
-        "clock_gettime" => Operation::Time,
+        "clock_gettime" => Operation::Time(1, 1_000_000_000),
+        "gettimeofday" => Operation::Time(0, 1_000_000),
         _ => return None,
     })
 }
@@ -143,9 +144,12 @@ impl Elaborator<'_> {
             }
             Operation::Same => self.argument_value(call, 0),
             Operation::Unknown => Ok(Operand::number(u64::MAX.into())),
-            Operation::Time => {
-                let place = self.pointed_by(self.argument(call, 1)?)?;
-                for (number, most) in [(0, LATEST), (1, 999_999_999)] {
+            Operation::Time(number, parts) => {
+                if number == 0 && self.argument_value(call, 1)?.known() != Some(0) {
+                    return self.error(span, "the time zone is not modelled", "pass a null pointer for it");
+                }
+                let place = self.pointed_by(self.argument(call, number)?)?;
+                for (number, most) in [(0, LATEST), (1, parts - 1)] {
                     let member = self.member(&place, number, span)?;
                     let value = self.any("time", &member.ty, (0, most), span);
                     self.write(&member, value, span)?;

@@ -87,8 +87,6 @@ pub(super) enum Operation {
     IsLocked,
     /// Sets attributes that have no effect in the model.
     Nothing,
-    /// Sets whether or how the thread can be cancelled, which it never is.
-    SetCancelling,
     /// Initialises mutex attributes with the normal type.
     Ordinary,
     /// Sets the mutex type in mutex attributes.
@@ -155,9 +153,9 @@ fn named_pthread(rest: &str) -> Option<Operation> {
         {
             Operation::Nothing
         }
-        "setcancelstate" | "setcanceltype" => Operation::SetCancelling,
-        "testcancel" | "setname_np" | "setaffinity_np" | "setschedparam" | "setschedprio"
-        | "setconcurrency" => Operation::Nothing,
+        "setname_np" | "setaffinity_np" | "setschedparam" | "setschedprio" | "setconcurrency" => {
+            Operation::Nothing
+        }
         _ => return None,
     })
 }
@@ -201,9 +199,6 @@ impl Elaborator<'_> {
             Operation::Joinable | Operation::SetDetached => !self.graph.detached_by_attributes,
             _ => false,
         };
-        if operation == Operation::SetCancelling {
-            return self.set_cancelling(call);
-        }
         if operation == Operation::SetRobust && self.argument_value(call, 1)?.known() != Some(0) {
             let help = "a thread that ends while it holds a mutex keeps it in the model: unlock it before";
             return self.error(span, "robust mutexes are not supported", help);
@@ -262,25 +257,8 @@ impl Elaborator<'_> {
             }
             Operation::Unlock(kind) => self.release(Some(kind), &lock, span)?,
             Operation::UnlockEither => self.release(None, &lock, span)?,
-            Operation::Nothing | Operation::SetRobust | Operation::SetCancelling => {}
+            Operation::Nothing | Operation::SetRobust => {}
         }
-        Ok(Operand::number(0))
-    }
-
-    /// Stores one of the two settings as the one before, unless the pointer to its place is null.
-    fn set_cancelling(&mut self, call: BuiltinCall) -> Result<Operand> {
-        let span = call.span;
-        self.argument_value(call, 0)?;
-        let pointer = self.argument_value(call, 1)?;
-        if pointer.known() == Some(0) {
-            return Ok(Operand::number(0));
-        }
-        let write = |this: &mut Self| {
-            let place = this.pointed(&pointer, &int(), span)?;
-            let before = this.any("before", &int(), (0, 1), span);
-            this.write(&place, before, span)
-        };
-        self.branch(pointer.clone(), span, write, |_| Ok(()))?;
         Ok(Operand::number(0))
     }
 

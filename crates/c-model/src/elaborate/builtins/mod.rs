@@ -8,6 +8,7 @@
 mod assembly;
 mod atomics;
 mod bits;
+mod cancellation;
 mod cleanup;
 mod ending;
 mod fences;
@@ -18,6 +19,7 @@ mod linux;
 mod locks;
 mod mutex_types;
 mod rcu;
+mod scanning;
 mod sections;
 mod strings;
 #[cfg(test)]
@@ -65,7 +67,10 @@ enum Named {
     Waiting(waiting::Operation),
     Ending(ending::Operation),
     Cleanup(cleanup::Operation),
+    Cancellation(cancellation::Operation),
     Library(library::Operation),
+    /// `scanf` and its relatives, with the index of the format.
+    Scan(usize),
     Strings(strings::Operation),
     Bits(bits::Operation),
 }
@@ -84,7 +89,9 @@ fn named(name: &str, arguments: &[Expr]) -> Option<Named> {
         .or_else(|| waiting::named(name).map(Named::Waiting))
         .or_else(|| ending::named(name).map(Named::Ending))
         .or_else(|| cleanup::named(name).map(Named::Cleanup))
+        .or_else(|| cancellation::named(name).map(Named::Cancellation))
         .or_else(|| library::named(name).map(Named::Library))
+        .or_else(|| scanning::named(name).map(Named::Scan))
         .or_else(|| strings::named(name).map(Named::Strings))
         .or_else(|| bits::named(name).map(Named::Bits))
 }
@@ -97,18 +104,19 @@ fn advice(name: &str) -> Option<&'static str> {
         "srcu_read_lock" | "srcu_read_unlock" | "synchronize_srcu" | "call_srcu" => {
             "sleepable RCU is not modelled: if no two domains matter, use `rcu_read_lock` and `synchronize_rcu`"
         }
-        "strcmp" | "strncmp" | "strcpy" | "strncpy" | "strlen" | "strcat" => {
+        "strcmp" | "strncmp" | "strcpy" | "strncpy" | "strlen" | "strcat" | "strerror" => {
             "include <string.h>, which models it"
         }
-        "strncat" | "strerror" | "strdup" | "sprintf" | "snprintf" | "scanf" | "sscanf" | "fscanf"
-        | "fgets" | "gets" | "getchar" | "read" | "fopen" | "atoi" | "atol" | "strtol" | "getenv" => {
+        "strncat" | "strdup" | "sprintf" | "snprintf" | "fgets" | "gets" | "getchar" | "read" | "fopen"
+        | "atoi" | "atol" | "strtol" | "getenv" => {
             "strings and input are not modelled: use numbers, and `__VERIFIER_nondet_int()` for input"
         }
         "atexit" | "at_quick_exit" => {
             "functions for the end of the process are not called: call them before `exit`, or at the end of `main`"
         }
-        "pthread_cancel" | "pthread_kill" | "signal" | "sigaction" | "raise" | "fork" | "pthread_atfork" => {
-            "signals, cancellation and processes are not modelled: set a flag that the thread polls"
+        "pthread_setcancelstate" | "pthread_setcanceltype" => "include <pthread.h>, which models it",
+        "pthread_kill" | "signal" | "sigaction" | "raise" | "fork" | "pthread_atfork" => {
+            "signals and processes are not modelled: set a flag that the thread polls"
         }
         _ => return None,
     })
@@ -119,7 +127,7 @@ impl Elaborator<'_> {
     pub(super) fn builtin(&mut self, name: &str, arguments: &[Expr], call: &Expr) -> Result<Operand> {
         let used = !std::mem::take(&mut self.unused);
         let call = BuiltinCall { name, arguments, ty: &call.ty, used, span: call.span };
-        match named(call.name, call.arguments) {
+        let result = match named(call.name, call.arguments) {
             Some(Named::Atomic(operation, convention)) => self.atomic(operation, convention, call),
             Some(Named::Linux(operation)) => self.linux(operation, call),
             Some(Named::Fence(fence)) => self.called_fence(fence, call),
@@ -128,12 +136,18 @@ impl Elaborator<'_> {
             Some(Named::Waiting(operation)) => self.waiting(operation, call),
             Some(Named::Ending(operation)) => self.ending(operation, call),
             Some(Named::Cleanup(operation)) => self.cleanup(operation, call),
+            Some(Named::Cancellation(operation)) => self.cancellation(operation, call),
             Some(Named::Library(operation)) => self.library(operation, call),
+            Some(Named::Scan(format)) => self.scan(format, call),
             Some(Named::Strings(operation)) => self.strings(operation, call),
             Some(Named::Bits(operation)) => self.bits(operation, call),
             None if call.name == "syscall" => self.system_call(call),
             None => self.unknown_function(call),
+        }?;
+        if let Some(certain) = cancellation::acts_at(call.name) {
+            self.act_on_cancellation(certain, call.span)?;
         }
+        Ok(result)
     }
 
     /// Calls a function of which neither a body nor a model is known: an error, reported at the end. The result is any integer, or 0 for other types.

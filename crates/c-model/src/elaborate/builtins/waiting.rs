@@ -181,7 +181,13 @@ impl Elaborator<'_> {
         let condition = self.argument_target(call, 0)?.accessed(Access::Own);
         let mutex = self.argument_target(call, 1)?.accessed(Access::Own);
         let state = self.condition_state(call)?;
+        if self.graph.cancels && state.is_some() {
+            let message =
+                "a condition variable that is destroyed is not supported in programs that cancel threads";
+            return self.error(span, message, "do not destroy it while threads may use it");
+        }
         if self.options.spurious {
+            self.act_on_cancellation(false, span)?;
             self.reach(&condition, span);
             if let Some(state) = &state {
                 self.wait_abandoned(state, &mutex, span)?;
@@ -189,6 +195,7 @@ impl Elaborator<'_> {
             }
             self.release_mutex(&mutex, WAITS_WITHOUT, span)?;
             self.acquire(Kind::Mutex, &mutex, span)?;
+            self.act_on_cancellation(false, span)?;
             return Ok(result(times_out));
         }
         if let Some(state) = &state {
@@ -347,6 +354,7 @@ impl Elaborator<'_> {
             }
             Operation::Down => {
                 self.may_wait(span);
+                self.act_on_cancellation(false, span)?;
                 self.atomically(span, |this| {
                     let count = this.read(&place, span)?;
                     this.require_usable(SEMAPHORE, &count, span);
@@ -356,6 +364,9 @@ impl Elaborator<'_> {
                 })?;
             }
             Operation::TryDown(fails) => {
+                if fails == TIMED_OUT {
+                    self.act_on_cancellation(false, span)?;
+                }
                 let work = |this: &mut Self, count: &Operand| {
                     (positive(this, count.clone()), add(count.clone(), -1))
                 };
@@ -405,6 +416,10 @@ impl Elaborator<'_> {
         let Value::Function(function) = self.argument_value(call, 1)?.value else {
             return self.error(span, "the function to call once is unknown", "pass it by its name");
         };
+        if self.graph.cancels {
+            let message = "`pthread_once` is not supported in programs that cancel threads";
+            return self.error(span, message, "call the function before the threads are created");
+        }
         let differs = |this: &mut Self, state: Operand, from| {
             numbers::binary(this, Operator::NotEqual, Arithmetic::INT, state, Operand::number(from))
         };

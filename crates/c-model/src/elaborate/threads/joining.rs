@@ -169,6 +169,24 @@ impl Elaborator<'_> {
         self.location(object, &[])
     }
 
+    /// The thread with this number, if it exists.
+    pub(in super::super) fn instance(&self, number: i128) -> Option<usize> {
+        usize::try_from(number).ok().filter(|n| *n < self.instances.len())
+    }
+
+    /// The place that says whether a thread was cancelled.
+    pub(in super::super) fn note_of_cancellation(&mut self, thread: &Operand, span: Span) -> Location {
+        if let Some(instance) = thread.known().and_then(|number| self.instance(number)) {
+            return self.thread_note(Note::Cancelled, instance, &int(), span);
+        }
+        self.shared.dynamic = true;
+        let length = self.premises.threads.unwrap_or(1);
+        let cells = self.notes(Note::Cancelled, length, &int(), span);
+        let mut place = self.location(cells, &[Step::Element(0)]);
+        place.path = vec![Projection::Element(thread.value.clone(), length)];
+        place
+    }
+
     /// The array that holds a kind of note about all threads.
     fn notes(&mut self, note: Note, length: u64, ty: &Type, span: Span) -> ObjectId {
         if let Some(object) = self.shared.notes.get(note) {

@@ -7,8 +7,8 @@ struct timezone { int tz_minuteswest, tz_dsttime; };
 struct itimerval { struct timeval it_interval, it_value; };
 #define timerisset(value) ((value)->tv_sec || (value)->tv_usec)
 #define timerclear(value) ((value)->tv_sec = (value)->tv_usec = 0)
-// Declared only: the functions below have no model.
 int gettimeofday(struct timeval *result, void *zone);
+// Declared only: the functions below have no model.
 int settimeofday(const struct timeval *value, const struct timezone *zone);
 int getitimer(int which, struct itimerval *value);
 int setitimer(int which, const struct itimerval *value, struct itimerval *before);

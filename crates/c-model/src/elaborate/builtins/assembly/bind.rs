@@ -1,11 +1,12 @@
 //! Binds the operands of an `asm` statement to registers, objects and constants, and reads the inputs.
 
-use fencewright_c::assembly::{ConstraintKind, Direction, Machine};
+use fencewright_c::assembly::{Constraint, ConstraintKind, Direction, Machine};
 use fencewright_c::typed::tree::{AssemblyInput, Expr, ExprKind, Place, PlaceKind, Type, TypeKind};
-use fencewright_code::core::Access;
+use fencewright_code::core::{Access, Base};
 use fencewright_code::numbers::Operand;
 
 use super::super::super::Result;
+use super::super::super::objects::Spot;
 use super::{Bound, Cell, Content, Filled, Run, shown, unqualified};
 
 impl Run<'_, '_, '_> {
@@ -14,7 +15,7 @@ impl Run<'_, '_, '_> {
         let assembly = self.assembly;
         for (number, (constraint, place)) in assembly.outputs.iter().enumerate() {
             let bound = match &constraint.kind {
-                ConstraintKind::Memory => self.memory(place)?,
+                ConstraintKind::Memory => self.output_in_memory(number, constraint, place)?,
                 ConstraintKind::Condition(_) => Bound::Condition,
                 ConstraintKind::Register(fixed, _) => {
                     let cell = fixed.map_or(Cell::Operand(number), Cell::Machine);
@@ -48,7 +49,12 @@ impl Run<'_, '_, '_> {
         }
         for (number, (constraint, input)) in (assembly.outputs.len()..).zip(&assembly.inputs) {
             let bound = match (&constraint.kind, input) {
-                (ConstraintKind::Memory, AssemblyInput::Memory(place)) => self.memory(place)?,
+                (ConstraintKind::Memory, AssemblyInput::Memory(place)) => {
+                    let bound = self.memory(place)?.0;
+                    let outputs = &self.bound[..assembly.outputs.len()];
+                    self.unset.retain(|output| !outputs[*output].is_same_object(&bound));
+                    bound
+                }
                 (ConstraintKind::Unknown(reason), _) => {
                     return self.unknown(number, &constraint.text, reason);
                 }
@@ -113,6 +119,7 @@ impl Run<'_, '_, '_> {
                 Some(bound @ (Bound::Object(_) | Bound::Pointed(_)))
                     if *output < self.assembly.outputs.len() =>
                 {
+                    self.unset.retain(|number| number != output);
                     return Ok(bound.clone());
                 }
                 _ => {
@@ -146,17 +153,50 @@ impl Run<'_, '_, '_> {
         Ok(())
     }
 
-    /// Binds an operand to an object in memory.
-    fn memory(&mut self, place: &Place) -> Result<Bound> {
+    /// Binds an output to an object in memory, and records whether its value may be lost.
+    fn output_in_memory(&mut self, number: usize, constraint: &Constraint, place: &Place) -> Result<Bound> {
+        let (bound, access) = self.memory(place)?;
+        if constraint.direction == Direction::Output && access == Access::Plain && !self.clobbers_memory() {
+            self.unset.push(number);
+        }
+        Ok(bound)
+    }
+
+    /// Binds an operand to an object in memory. Returns also the kind of access that the type of the object implies.
+    fn memory(&mut self, place: &Place) -> Result<(Bound, Access)> {
         if let (PlaceKind::Pointed(pointer), TypeKind::Record(_)) = (&place.kind, &place.ty.kind) {
-            return Ok(Bound::Pointed(self.elaborator.value(unconverted(pointer))?));
+            let access = if place.ty.volatile { Access::Volatile } else { Access::Plain };
+            return Ok((Bound::Pointed(self.elaborator.value(unconverted(pointer))?), access));
         }
         let target = self.elaborator.place(place)?;
         let target = match target.ty.kind {
             TypeKind::Record(_) => self.elaborator.scalar(target, self.span)?,
             _ => target,
         };
-        Ok(Bound::Object(target.accessed(Access::Volatile)))
+        let access = target.access;
+        Ok((Bound::Object(target.accessed(Access::Volatile)), access))
+    }
+}
+
+impl Bound {
+    /// Whether two operands are certainly the same object in memory.
+    fn is_same_object(&self, other: &Bound) -> bool {
+        match (self, other) {
+            (Bound::Pointed(one), Bound::Pointed(other)) => one.value == other.value,
+            (Bound::Object(one), Bound::Object(other)) => match (&one.spot, &other.spot) {
+                (Spot::Register(one), Spot::Register(other)) => one == other,
+                (Spot::Memory(one), Spot::Memory(other)) => {
+                    one.path == other.path
+                        && match (&one.base, &other.base) {
+                            (Base::Object(one), Base::Object(other)) => one == other,
+                            (Base::Pointed(one, _), Base::Pointed(other, _)) => one == other,
+                            _ => false,
+                        }
+                }
+                _ => false,
+            },
+            _ => false,
+        }
     }
 }
 

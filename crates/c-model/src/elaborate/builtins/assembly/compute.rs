@@ -145,7 +145,7 @@ impl Run<'_, '_, '_> {
         if self.register(from)?.is_none() {
             return self.refuse("the first operand is not a register");
         }
-        let target = self.destination(to, bytes, instruction.locked)?;
+        let target = self.modified(to, bytes, instruction.locked)?;
         let (old, new) = self.replaced(target.as_ref(), to, instruction, bytes, |run, ty| {
             Ok(Operation::Modify(Modify::Add, run.converted(by.clone(), ty)?))
         })?;
@@ -167,7 +167,7 @@ impl Run<'_, '_, '_> {
     ) -> Result<()> {
         self.one_object(by, to)?;
         let bytes = self.bytes(instruction, &instruction.arguments)?;
-        let target = self.destination(to, bytes, instruction.locked)?;
+        let target = self.modified(to, bytes, instruction.locked)?;
         let registers = (self.register(by)?, self.register(to)?);
         let same = target.is_none() && registers.0.is_some() && registers.0 == registers.1;
         let carry = match binary {
@@ -274,7 +274,7 @@ impl Run<'_, '_, '_> {
 
     pub(super) fn unary(&mut self, instruction: &Instruction, unary: Unary, to: &Argument) -> Result<()> {
         let bytes = self.bytes(instruction, &instruction.arguments)?;
-        let target = self.destination(to, bytes, instruction.locked)?;
+        let target = self.modified(to, bytes, instruction.locked)?;
         let one = Operand::number(1);
         let (old, new) = self.replaced(target.as_ref(), to, instruction, bytes, |_, _| {
             Ok(match unary {
@@ -323,8 +323,11 @@ impl Run<'_, '_, '_> {
         }
         let written = bit != Bit::Test;
         let target = match written {
-            true => self.destination(to, bytes, instruction.locked)?,
-            false => self.object(to, bytes)?,
+            true => self.modified(to, bytes, instruction.locked)?,
+            false => {
+                self.has_value(to)?;
+                self.object(to, bytes)?
+            }
         };
         let (ty, bits) = (integer(bytes, false), 8 * i128::from(bytes));
         let unsigned = arithmetic(&ty);

@@ -94,18 +94,27 @@ impl Run<'_, '_, '_> {
     /// The value of a source operand, which may be an object, a register or a constant.
     pub(super) fn source(&mut self, argument: &Argument, bytes: u64) -> Result<Content> {
         match self.object(argument, bytes)? {
-            Some(target) => self.load(&target),
+            Some(target) => {
+                self.has_value(argument)?;
+                self.load(&target)
+            }
             None => self.read(argument, bytes),
         }
     }
 
-    /// The object that an instruction writes; `None` if its destination is a register.
-    pub(super) fn destination(
+    /// The object that an instruction reads and writes; `None` if its destination is a register.
+    pub(super) fn modified(
         &mut self,
         argument: &Argument,
         bytes: u64,
         locked: bool,
     ) -> Result<Option<Target>> {
+        self.has_value(argument)?;
+        self.destination(argument, bytes, locked)
+    }
+
+    /// The object that an instruction writes; `None` if its destination is a register.
+    fn destination(&mut self, argument: &Argument, bytes: u64, locked: bool) -> Result<Option<Target>> {
         if let Argument::Operand(number, _) = argument
             && *number >= self.assembly.outputs.len()
             && self.is_object(argument)?
@@ -148,7 +157,10 @@ impl Run<'_, '_, '_> {
     /// Writes a value to the object or register that an argument denotes.
     fn set(&mut self, argument: &Argument, content: Content, bytes: u64) -> Result<()> {
         match self.destination(argument, bytes, false)? {
-            Some(target) => self.store(&target, content),
+            Some(target) => {
+                self.has_written(argument);
+                self.store(&target, content)
+            }
             None => self.write_register(argument, content),
         }
     }
@@ -177,6 +189,7 @@ impl Run<'_, '_, '_> {
             }
             _ => match self.object(from, bytes)? {
                 Some(target) => {
+                    self.has_value(from)?;
                     let target = self.seen_like(target, to)?;
                     self.load(&target)?
                 }
@@ -185,6 +198,7 @@ impl Run<'_, '_, '_> {
         };
         match self.destination(to, bytes, false)? {
             Some(target) => {
+                self.has_written(to);
                 let target = self.seen_like(target, from)?;
                 self.store(&target, content)
             }
@@ -230,7 +244,7 @@ impl Run<'_, '_, '_> {
             self.write_register(place, new)?;
             return self.write_register(register, old);
         }
-        let Some(target) = self.destination(place, bytes, true)? else {
+        let Some(target) = self.modified(place, bytes, true)? else {
             return self.refuse("no operand is in memory");
         };
         let target = self.seen_like(target, register)?;
@@ -252,7 +266,7 @@ impl Run<'_, '_, '_> {
         }
         let desired = self.read(from, bytes)?;
         let expected = self.read_cell(ACCUMULATOR, bytes)?;
-        let target = match self.destination(to, bytes, instruction.locked)? {
+        let target = match self.modified(to, bytes, instruction.locked)? {
             Some(target) => Some(self.seen_like(target, from)?),
             None => None,
         };

@@ -4,9 +4,10 @@
 //! records what later instructions can learn from the flags.
 //!
 //! ## Operands
-//! - An object in memory (`m`) is accessed where an instruction accesses it. The size of the access must be the size of the object. Whatever the
-//!   constraint says, the object may be read and written, because `"=m"` for an object that is also read is common. However, an input in memory may
-//!   be written only if the statement clobbers `memory`, because otherwise compilers assume that the object keeps its value.
+//! - An object in memory (`m`) is accessed where an instruction accesses it. The size of the access must be the size of the object. If the statement
+//!   clobbers `memory`, any object may be read and written. Otherwise an input must not be written, because compilers assume that it keeps its value,
+//!   and an object that is only an output (`"=m"`) must not be read before it is written, because compilers may remove earlier stores to it, unless
+//!   the object is volatile or atomic.
 //! - Any other operand is a constant, a condition code (an output), or in a register ([`Cell`]). Inputs, and outputs with `+`, are read before the
 //!   first instruction; outputs are written after the last one. It is an error if an output has not been written completely, and if an instruction
 //!   reads undefined bytes.
@@ -95,6 +96,8 @@ struct Run<'e, 'u, 'a> {
     span: Span,
     /// The storage of each operand, by its number: outputs first, then inputs.
     bound: Vec<Bound>,
+    /// The outputs in memory with a value that compilers may have removed: they are neither inputs nor volatile, and the statement has not written them.
+    unset: Vec<usize>,
     /// For each output in a register and each condition, the place of the C program that is written at the end.
     places: Vec<Option<Target>>,
     cells: BTreeMap<Cell, Filled>,
@@ -130,6 +133,7 @@ impl Elaborator<'_> {
             assembly,
             span,
             bound: Vec::new(),
+            unset: Vec::new(),
             places: Vec::new(),
             cells: BTreeMap::new(),
             writable: Vec::new(),
@@ -246,6 +250,33 @@ impl Run<'_, '_, '_> {
         Ok(Some(target.accessed(self.access())))
     }
 
+    /// An error if an instruction reads an object whose value may be lost, because it is only an output.
+    fn has_value(&self, argument: &Argument) -> Result<()> {
+        match argument {
+            Argument::Operand(number, _) if self.unset.contains(number) => {
+                self.lost(*number, "is read, but it is only an output")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// An error about an output in memory whose earlier value compilers do not keep.
+    fn lost<T>(&self, number: usize, reason: &str) -> Result<T> {
+        let now = shown(&self.now);
+        let message = format!(
+            "in the assembly `{now}`: `%{number}` {reason}, so compilers may remove an earlier store to it"
+        );
+        let help = "write `\"+m\"` instead of `\"=m\"`, or add \"memory\" to the clobbers";
+        self.elaborator.error(self.span, message, help)
+    }
+
+    /// Records that an instruction has written the object that an argument denotes.
+    fn has_written(&mut self, argument: &Argument) {
+        if let Argument::Operand(written, _) = argument {
+            self.unset.retain(|number| number != written);
+        }
+    }
+
     /// Whether a type is an integer or pointer type of this size in bytes.
     fn holds(&self, ty: &Type, bytes: u64) -> bool {
         matches!(ty.kind, TypeKind::Integer(_) | TypeKind::Pointer(_)) && self.elaborator.size(ty) == bytes
@@ -285,6 +316,9 @@ impl Run<'_, '_, '_> {
     /// Writes the values of outputs in registers and of conditions to their places.
     fn finish(&mut self) -> Result<()> {
         let assembly = self.assembly;
+        if let Some(number) = self.unset.first() {
+            return self.lost(*number, "is an output that no instruction writes");
+        }
         let mut values = Vec::new();
         // No instruction follows, so inputs may be overwritten.
         self.written = None;
