@@ -92,12 +92,11 @@ impl Elaborator<'_> {
             self.require(Operand::number(0), "a thread that does not exist is cancelled", span);
             return Ok(());
         }
-        // Main has this number, and so has a variable of type `pthread_t` that was never set.
-        let is_main = numbers::not(thread.clone());
-        self.emit(
-            StmtKind::Beyond(numbers::truth(is_main).value, "a request to cancel main".to_string()),
-            span,
-        );
+        // The number of `main` is also that of a variable of type `pthread_t` that was never set.
+        if self.thread().0 != 0 {
+            let is_main = numbers::truth(numbers::not(thread.clone())).value;
+            self.emit(StmtKind::Beyond(is_main, "a request to cancel main".to_string()), span);
+        }
         let requested = self.cancellation_of(&thread, span)?;
         self.atomically(span, |this| this.write(&requested, Operand::number(1), span))
     }
