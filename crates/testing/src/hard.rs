@@ -62,7 +62,7 @@ pub fn cells(count: usize) -> String {
     format!("{names}{}{}forbid f: v0 == 3;\n", thread("p", 1), thread("q", 3))
 }
 
-/// A very long thread that stores large values to all cells of an array of this size, and loads between the stores.
+/// A very long thread that stores increasing values to the cells of an array of this size in turn, and loads between the stores.
 pub fn long_array(cells: usize, stores: usize) -> String {
     let body = repeat(stores, |n| format!("    x[{}] = {n};\n    r = y;\n", n % cells));
     format!(
