@@ -120,7 +120,7 @@ pub fn faulting_blocks(blocks: usize, choices: usize) -> String {
     format!("shared a[16];\n{}{}forbid f: a[0] == 99;\n", thread("p"), thread("q"))
 }
 
-/// Unbounded counters in several threads, and an unbounded buffer.
+/// Threads with unbounded counters and unbounded buffers.
 pub fn counters(threads: usize) -> String {
     format!(
         "const N = {threads};\nshared c[N], x;\nthread p[me in 0..N] {{\n    var r, s;\n    loop {{\n        r = r + 1;\n        c[me] = r;\n        \
