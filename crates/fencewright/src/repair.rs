@@ -214,7 +214,7 @@ impl PosedRepair {
         edit::changes(self.program.loaded(), &edits)
     }
 
-    /// The changes of texts that insert one fence; `None` if the resulting text is not a program.
+    /// The changes of texts that insert one fence; `None` if it cannot be inserted, or the resulting text is not a program.
     pub fn changes_for(&self, fence: &Candidate) -> Option<Changes> {
         let loaded = self.program.loaded();
         let edits = [edit_for(fence)];
