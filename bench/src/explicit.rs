@@ -94,7 +94,7 @@ pub fn throughput(run: &mut Run) {
     );
 }
 
-/// The scaling families, with default options.
+/// The scaling families, with default options, except for the reduction, which is that of the run.
 pub fn families(run: &mut Run) {
     let mut rows = Vec::new();
     for (file, model, sizes) in [

@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Maximum number of repetitions of a run that exceeds its time limit by more than the tolerance.
 const REPETITIONS: usize = 2;
 
-/// Number of the worst runs that are printed.
+/// Number of runs in each list of the worst ones; if more runs exceed the tolerance, all of these are listed.
 const SHOWN: usize = 20;
 
 /// The modes of the command, with their arguments.
@@ -262,7 +262,7 @@ fn print_gaps(rows: &[Row]) {
 }
 
 /// Runs the programs and modes whose names contain one of `parts` (all if `parts` is empty) and prints the worst runs. Returns whether none exceeds
-/// the tolerance. If `gaps` is given, gaps that are longer than that many milliseconds are printed too.
+/// the tolerance or crashes. If `gaps` is given, gaps that are longer than that many milliseconds are printed too.
 pub fn table(parts: &[String], gaps: Option<u64>) -> Result<bool, String> {
     let command = command()?;
     let folder = tempfile::tempdir().expect("a folder for the programs");

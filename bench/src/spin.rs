@@ -66,7 +66,7 @@ fn row(what: &str, threads: u32, model: MemoryModel, run: &Run) -> Vec<String> {
     ]
 }
 
-/// Runs the explicit engine with default options.
+/// Runs the explicit engine with default options, except for the reduction, which is that of the run.
 fn ours(run: &run::Run, file: &str, threads: u32, model: MemoryModel) -> Run {
     let program = example(file, &[("N", threads.into())]);
     let task = Task::new(&program, model, program.properties.clone());

@@ -19,7 +19,8 @@ struct Point<'m> {
     seconds: f64,
 }
 
-/// The plot of all answered measurements with an answered `Other` that satisfies `wanted`, one series for each section; `None` if there are none.
+/// The plot of all answered measurements with an `Other` that satisfies `wanted` and has a time, one series for each section; `None` if there are
+/// none.
 pub fn scatter(
     sections: &[Section],
     title: &str,

@@ -8,7 +8,7 @@ use super::row::{Outcome, Ran};
 use crate::out;
 use crate::table::print;
 
-/// Number of reasons that are printed for each list.
+/// Maximum number of reasons of refusals, and likewise of unknown verdicts, that are printed for each list.
 const MOST_REASONS: usize = 30;
 /// Number of characters of a reason that are compared and printed.
 const MOST_CHARACTERS: usize = 100;

@@ -50,7 +50,7 @@ impl Flow {
         Flow { points, arcs, first, into, first_into }
     }
 
-    /// The arc of an operation of an edge. An edge without operations has one arc, with number 0.
+    /// The arc of an operation of an edge. An edge without operations has one arc, which counts as that of operation 0.
     pub fn arc(&self, edge: EdgeId, operation: usize) -> u32 {
         self.first[edge.index()] + operation as u32
     }

@@ -12,7 +12,7 @@ use fencewright_report::json::Bug;
 use crate::output::{Output, write_error};
 use crate::status::Status;
 
-/// The first panic. Only this one is reported, because later panics are often its consequences.
+/// The first panic. Only this one is reported in full, because later panics are often its consequences; for each of these, one line is printed.
 static FIRST: OnceLock<Bug> = OnceLock::new();
 
 /// Installs the panic hook. Must be called before anything else.

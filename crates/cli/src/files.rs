@@ -1,9 +1,9 @@
 //! Writes files so that either the new contents are complete or the old contents are kept.
 //!
 //! New contents are written to a new file beside the old one; then the new file gets the name, the owner and the permissions of the old one. If the
-//! file has other names too, if its owner cannot be kept, or if the directory cannot be written to, the contents are written into the old file itself
-//! instead; if that fails half way, the old contents are restored. A file that was read before ([`Original`]) is replaced only if it has not been
-//! changed or replaced since then.
+//! file has other names too, if its owner or its permissions cannot be kept, or if the directory cannot be written to, the contents are written into
+//! the old file itself instead; if that fails half way, the old contents are restored. A file that was read before ([`Original`]) is replaced only if
+//! it has not been changed or replaced since then.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, Write};

@@ -209,7 +209,7 @@ pub fn tell_assumed(loaded: &Loaded) {
     }
 }
 
-/// Prints the notes and warnings about a program.
+/// Prints the notes about a program, its first warnings, and the number of the other warnings.
 pub fn tell_notes(loaded: &Loaded) {
     for note in &loaded.notes {
         complain(loaded.sources.name(), &format!("note: {}", escape(note)));

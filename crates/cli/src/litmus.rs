@@ -68,8 +68,8 @@ pub fn run(args: &LitmusArgs, out: &mut Output) -> Status {
     if out.is_closed() { status.and(Status::Unknown) } else { status }
 }
 
-/// Lists the tests: each file itself, and, for each directory, the `.litmus` files in it and below it, sorted by path. Also returns the errors of
-/// reading directories.
+/// Lists the tests: each file itself, and, for each directory, the `.litmus` files in it and below it, sorted by path. Also returns a failure for
+/// each directory that cannot be read or has no such file.
 fn files(paths: &[PathBuf]) -> (Vec<PathBuf>, Vec<Failure>) {
     let (mut files, mut failures) = (Vec::new(), Vec::new());
     for path in paths {

@@ -28,7 +28,7 @@ const FOR_FREEING: Duration = Duration::from_secs(10);
 
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// Time of the next query, in milliseconds since the start.
+/// Earliest time of the next query, in milliseconds since the start.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// The result of the last query, in bytes.

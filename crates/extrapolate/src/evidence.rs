@@ -320,7 +320,8 @@ fn within(bounds: ValueBounds, cell: CellId) -> Cube {
     least.into_iter().chain(most).collect()
 }
 
-/// Whether epochs are consistent: stores to a memory cell are ordered by epoch, and every epoch before that of the next store contains a store.
+/// Whether epochs are consistent: stores to a memory cell are ordered by epoch, no epoch is later than that of the next store, and every epoch before
+/// that one contains a store.
 fn is_regular(queues: &Queues, way: &[i64]) -> bool {
     let Queues::Pso { cells, epoch: Some(next) } = queues else { return true };
     let next = way[next.index()];

@@ -258,7 +258,8 @@ pub fn transformer(
 }
 
 impl<'a> Construction<'a> {
-    /// Enumerates all cubes of a size that extend the given cube by literals of predicates from index `from` on.
+    /// Enumerates the cubes of a size that extend the given cube by literals of predicates from index `from` on, without cubes that are contradictory
+    /// or that a smaller cube makes redundant.
     fn enumerate(
         &mut self,
         size: usize,
@@ -302,7 +303,7 @@ impl<'a> Construction<'a> {
         Ok(())
     }
 
-    /// Adds a cube, whose worlds are given, to the psi of all predicates whose value it determines.
+    /// Adds a cube, whose worlds are given, to the psi of each connected predicate whose value it, but no smaller cube, determines.
     fn conclude(&mut self, worlds: &[World<'a>], cube: &[Literal]) {
         for target in &mut self.targets {
             let itself = |literal: &Literal| literal.predicate() == target.predicate;

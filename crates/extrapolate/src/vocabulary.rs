@@ -50,7 +50,8 @@ impl Predicate {
         Some(Predicate { formula: formula.clone(), cases, cells })
     }
 
-    /// The predicate `linear <= 0`, if it is not constant. It is written in readable form, without negative terms: `x >= 1`.
+    /// The predicate `linear <= 0`; `None` if it is constant, or if a number in it has no negation in 64 bits. It is written in readable form,
+    /// without negative terms: `x >= 1`.
     pub fn at_most(linear: &Linear) -> Option<Self> {
         let side = |sign: i64| {
             let terms = linear.terms.iter().filter(|(_, coefficient)| coefficient.signum() == sign);

@@ -193,7 +193,7 @@ impl Work<'_> {
         }
     }
 
-    /// The operations that can be weakened together, each to the weakest form that suffices alone, by their numbers.
+    /// The operations that can be weakened together, each to the weakest form that suffices alone, by their indices in `operations`.
     fn together(&mut self, operations: &[Weakenable], alone: &[Audited]) -> BTreeSet<usize> {
         let form = |n: usize| alone[n].enough.as_ref().map(|enough| &operations[n].forms[enough.form]);
         let weak = |these: &[usize]| these.iter().filter_map(|&n| form(n)).collect::<Vec<&WeakForm>>();

@@ -61,7 +61,8 @@ impl Candidate {
     }
 
     /// The cost that the search minimises: the price, for equal prices the number of executions, and if these are equal too, places in library
-    /// functions cost less. In a set of more than 51 fences, the costs of the functions may overflow their 8 bits and outweigh one execution.
+    /// functions cost less, then those in files that may be changed. In a set of more than 51 fences, the costs of the functions may overflow their 8
+    /// bits and outweigh one execution.
     pub(crate) fn cost(&self) -> Cost {
         let preferred = match self.home.as_ref().map(|home| home.kind) {
             Some(home::Kind::Entry) => 0,
@@ -166,7 +167,7 @@ pub fn candidates(placed: &Placed, model: MemoryModel, prices: Prices) -> Vec<Ca
     all
 }
 
-/// The prices, where costs stated in the source replace the default ones.
+/// The prices, where costs stated in the source replace the given ones.
 fn stated(program: &Program, prices: Prices) -> Prices {
     program.hints.costs.iter().fold(prices, |prices, (price, cost)| {
         let cost = u64::from(*cost);

@@ -112,7 +112,8 @@ pub(crate) fn violating(property: &Property) -> Option<Formula> {
 }
 
 /// The clause that follows from a violation of the program with the fences `set`, and this violation as an execution of the marked program (see
-/// [`Fenced`]). Every sufficient set satisfies the clause. `None` if the execution cannot be translated to the marked program.
+/// [`Fenced`]). Every sufficient set satisfies the clause. `None` if the execution cannot be translated to the marked program, or does not replay
+/// there.
 pub(crate) fn clause(
     labels: Labels<'_>,
     fenced: &Fenced,

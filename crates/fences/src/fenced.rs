@@ -1,8 +1,9 @@
 //! A program with fences inserted, and the translation between executions with and without empty steps.
 //!
 //! Clauses are about the *marked* program, which has an empty step at every place ([`Placed`]). For verification, the empty steps at unused places
-//! are removed, so that the engines do not explore them. An execution of the smaller program becomes an execution of the marked program by
-//! reinserting each empty step as late as possible: just before the next step of its thread.
+//! are removed, so that the engines do not explore them; those that stand for steps of the source stay unless a fence replaces them, and each cycle
+//! keeps one. An execution of the smaller program becomes an execution of the marked program by reinserting each empty step as late as possible: just
+//! before the next step of its thread.
 
 use std::collections::{BTreeSet, HashMap};
 use std::mem::discriminant;
@@ -170,7 +171,7 @@ fn without(thread: &Thread, steps: &[Option<EdgeId>]) -> Built<EdgeId> {
     builder.finish(thread.entry, thread.fault)
 }
 
-/// Whether two programs have the same formulas and the same reachable control-flow graphs, up to the numbering of locations and source positions.
+/// Whether two programs have the same properties and the same reachable control-flow graphs, up to the numbering of locations and source positions.
 /// Variables and registers are not compared; the caller guarantees that both programs have the same declarations.
 pub fn same(one: &Program, other: &Program) -> bool {
     let threads = one.threads.len() == other.threads.len();

@@ -117,7 +117,7 @@ enum State {
     Excluded,
 }
 
-/// Number of items visited between two calls of `stop`.
+/// Minimum number of items and clauses visited between two calls of `stop`.
 const WORK: usize = 1 << 16;
 
 struct Search<'a> {

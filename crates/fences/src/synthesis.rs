@@ -2,7 +2,8 @@
 //!
 //! A violation gives a [clause](mod@crate::clause). If a set of fences leaves no execution that satisfies a `finally exists`, the clause names a
 //! minimal subset with this effect and says that one of its fences must be absent. All sufficient sets satisfy every clause. So the first set that
-//! satisfies all clauses and suffices is a cheapest one, and if the clauses are unsatisfiable, no set suffices.
+//! satisfies all clauses and suffices is a cheapest one, and if the clauses are unsatisfiable, no set suffices. If a set can be neither verified nor
+//! refuted, a search that starts with all full fences may still find a sufficient set, which need not be a cheapest one.
 
 use fencewright_engines::overflow::overfull;
 use fencewright_engines::{Limits, Progress};
@@ -33,7 +34,7 @@ impl Default for Options {
     }
 }
 
-/// Maximum number of equally cheap sets that are compared to choose the most symmetric one.
+/// Maximum number of equally cheap sets that are compared to choose the most symmetric one, unless the options ask for more sets.
 const COMPARED: usize = 64;
 
 /// The outcome of a synthesis.
@@ -95,7 +96,7 @@ pub struct Synthesis {
     pub count: usize,
     /// Whether the result is known to be a cheapest sufficient set.
     pub optimal: bool,
-    /// The number of sets for which the program was verified.
+    /// The number of sets with which the program was examined.
     pub rounds: usize,
     /// Sufficient sets of the same price, if the options ask for more than one; the first is `fences`.
     pub sets: Vec<Vec<Candidate>>,
@@ -409,8 +410,8 @@ impl Search<'_> {
         answer
     }
 
-    /// Chooses the set with the least sum of [`Candidate::cost`] and, among such sets, the most symmetric one: threads with the same text get fences
-    /// at the same places.
+    /// Chooses the set with the least sum of [`Candidate::cost`] and, among such sets, the most symmetric one: threads with equally many edges, which
+    /// mostly have the same text, get fences at the same places.
     fn most_symmetric(&self, sets: &[Vec<Item>]) -> Vec<Item> {
         let alike = |set: &Vec<Item>| {
             let mut places: Vec<(usize, usize, Kind)> = Vec::new();

@@ -26,7 +26,8 @@ pub enum Error {
     },
     /// The program states no property.
     NoProperty,
-    /// A setting of the question does not fit the program: the name of the setting in [`settings`](crate::settings), and the reason.
+    /// A setting of the question does not fit the program or another setting: the name of the setting in [`settings`](crate::settings), and the
+    /// reason.
     Setting(&'static str, String),
     /// Fences cannot help with any of the selected properties; with the position of the first of these properties, if the program states it.
     NothingForFences(Option<Span>),

@@ -273,7 +273,7 @@ pub const TERMINATION: &str = "termination";
 /// Maximum number of properties listed in a message.
 const MOST_LISTED: usize = 20;
 
-/// The properties that a program states, with their source positions, for messages.
+/// The first properties that a program states, with their source positions, and the number of the others, for messages.
 pub fn stated_by(loaded: &Loaded) -> Vec<String> {
     let Loaded { program, sources, .. } = loaded;
     let place = |property: &Property| match property.span == Span::default() {

@@ -39,7 +39,7 @@ pub struct Reader {
     pub format: Option<&'static dyn FrontEnd>,
     /// The limits on time and memory.
     pub limits: Limits,
-    /// The folder with the `compile_commands.json` that has the options of C source files.
+    /// The `compile_commands.json` that has the options of C source files, or its folder.
     pub compilations: Option<PathBuf>,
 }
 
@@ -138,8 +138,8 @@ impl Program {
         Reader { options: options.clone(), ..Reader::default() }.open(path)
     }
 
-    /// Reads a program without included files from its text. The extension of `name` determines the language, and messages use `name` as the file
-    /// name.
+    /// Reads a program without included files from its text. The language is recognised by the extension of `name` and by the text, and messages use
+    /// `name` as the file name.
     pub fn parse(name: &str, text: &str) -> Result<Program, Error> {
         Ok(Program { loaded: Arc::new(load(name, text.as_bytes(), None, &[])?) })
     }

@@ -214,7 +214,8 @@ impl PosedRepair {
         edit::changes(self.program.loaded(), &edits)
     }
 
-    /// The changes of texts that insert one fence; `None` if the resulting text is not a program, or if a limit is reached.
+    /// The changes of texts that insert one fence; `None` if it cannot be inserted, if the resulting text is not a program, or
+    /// if a limit is reached.
     pub fn changes_for(&self, fence: &Candidate, limits: &Limits) -> Option<Changes> {
         let loaded = self.program.loaded();
         let edits = [edit_for(fence)];

@@ -1,7 +1,7 @@
 //! The formats of other tools: x86 litmus tests, `.rmm` of memorax, automata of trencher. Each is a front end with an importer and an exporter.
 //!
-//! An importer produces the same syntax tree as the `.fw` parser, with spans into the original text, so that all messages about the program refer to
-//! the lines that the user wrote. Names that `.fw` does not allow are changed deterministically.
+//! An importer produces a syntax tree of the same type as the `.fw` parser, with spans into the original text, so that all messages about the program
+//! refer to the lines that the user wrote. Names that `.fw` does not allow are changed deterministically.
 
 #![forbid(unsafe_code)]
 

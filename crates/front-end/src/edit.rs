@@ -1,4 +1,5 @@
-//! Source edits: inserts fences into the text they were found for, leaving every other byte unchanged.
+//! Source edits: inserts fences into the text they were found for, leaving every other byte unchanged. Full fences and locked instructions are
+//! written like this:
 //!
 //! | format | a fence before a statement | after the last statement of a block | in place of a store |
 //! |---|---|---|---|

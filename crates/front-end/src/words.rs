@@ -17,7 +17,8 @@ pub struct Words {
     pub ends: BTreeMap<VariableId, String>,
     /// The locations where threads stay after the end of the process.
     pub exits: BTreeSet<(ThreadId, LocationId)>,
-    /// The edges, as source and target, on which a thread passes a memory check that the translation added.
+    /// The edges, as source and target, on which a thread passes a memory check that the translation added, except the checks whether an object has
+    /// been freed.
     pub checks: BTreeSet<(ThreadId, LocationId, LocationId)>,
     /// For each variable, the kind of the places that its cells represent, and the number of the first of these places.
     variables: HashMap<VariableId, (usize, i64)>,

@@ -1,7 +1,7 @@
 //! The parser's state and its error recovery. The grammar is in [`super::item`], [`super::statement`] and [`super::expression`].
 //!
 //! An error is reported where it is found and propagates as [`Reported`] to the enclosing statement or item; there the parser skips to the start of
-//! the next statement or item. So one run reports all independent errors, each of them once.
+//! the next statement or item. So one run reports all independent errors, each of them once, up to a maximum number.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;

@@ -91,7 +91,7 @@ pub fn intersection(automata: &[Automaton], letters: usize) -> String {
     text.finish()
 }
 
-/// Writes a loop that guesses and reads letters until the program chooses to stop.
+/// Writes a loop that guesses and reads letters until the program chooses to stop; nothing if no letter can be read by all automata.
 fn word(text: &mut Text, automata: &[Automaton], letters: usize) {
     let moves = |i: usize, letter: usize| -> Vec<(usize, usize)> {
         let with = automata[i].transitions.iter().filter(|t| t.1 == letter);

@@ -1,9 +1,9 @@
 //! Random programs of the fragment that CONTEXT24 decides up to a context bound (sections 3 and 6).
 //!
 //! Values of registers are copied, guessed (`*`), compared, stored to shared variables and loaded from them; the only constant is 0. With distances,
-//! `assume r + n < s` occurs too. This condition is never negated, because its negation, an upper bound on a distance, is outside the fragment.
-//! Threads are built around the shapes that distinguish memory models (store buffering, message passing), so that some of the properties hold, some
-//! fail, and some fail under TSO only.
+//! `assume r + n < s` (or `<=`), with `n` from 1 to 3, occurs too. This condition is never negated, because its negation, an upper bound on a
+//! distance, is outside the fragment. Threads are built around the shapes that distinguish memory models (store buffering, message passing), so that
+//! some of the properties hold, some fail, and some fail under TSO only.
 
 use crate::choice::Random;
 use crate::text::Text;

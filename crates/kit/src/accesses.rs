@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use fencewright_program::{Address, Op, Program, RegisterId};
 
-/// The memory cells that an address may denote.
+/// The memory cells that an address may denote: all cells of an array if the index is not a constant in the range of the array.
 pub fn cells_of(program: &Program, address: &Address) -> Range<u32> {
     let variable = &program.variables[address.variable.index()];
     let all = variable.cells();

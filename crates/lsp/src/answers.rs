@@ -31,7 +31,8 @@ pub struct Answers {
     pub verdicts: BTreeMap<(MemoryModel, usize), Arc<Checked>>,
     /// For each memory model under which a property is violated, the missing fences, or the reason why there are none.
     pub fixes: Vec<Arc<Fixes>>,
-    /// For each relaxed memory model under which all properties hold, unless its audit failed: the existing fences, and whether each is needed.
+    /// For each relaxed memory model under which all properties hold: the existing fences, and whether each is needed. A model is missing if there
+    /// are no fences or its audit failed.
     pub needs: Vec<(MemoryModel, Arc<Vec<Audited>>)>,
     /// For each memory model under which all properties hold, the facts about variables, if there are any.
     pub known: Vec<(MemoryModel, Arc<Known>)>,

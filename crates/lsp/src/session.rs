@@ -23,7 +23,7 @@ use crate::settings::Settings;
 
 /// A program is read after its text was unchanged for this time.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Number of threads that read programs, and also number of threads that examine them.
+/// Number of threads that read programs; `EXAMINERS` is the number of threads that examine them.
 const READERS: usize = 2;
 const EXAMINERS: usize = 2;
 

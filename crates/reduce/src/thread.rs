@@ -156,7 +156,7 @@ fn unused(program: &Program, thread: &Thread, registers: &[Register], mut name: 
 }
 
 impl Reducer<'_> {
-    /// Translates all edges from a location of `P`.
+    /// Translates all edges from a location of `P`, and adds the flushes there. If lock operations leave the location, adds a copy for empty buffers.
     fn location(&mut self, at: LocationId, held: &Held) -> Result<(), Unsupported> {
         if self.thread.is_end(at) {
             self.ends(at, held)?;

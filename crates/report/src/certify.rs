@@ -57,7 +57,7 @@ struct Object<'a> {
 }
 
 impl Certified<'_> {
-    /// The result as one line of text with a line break.
+    /// The result as one line of text with a line break. For an accepted certificate, a line for each assumption follows.
     pub fn text(&self) -> String {
         let name = escape(self.name);
         match &self.answer {

@@ -38,7 +38,8 @@ impl Known {
         self.points.get(&(thread, location)).map(Vec::as_slice)
     }
 
-    /// The fact about a memory cell or register that holds in every state.
+    /// The fact about a memory cell or register that holds in every state; if the proof is a set of states, the fact about a register is about the
+    /// states in which it is live.
     pub fn everywhere(&self, cell: Cell) -> Option<&str> {
         self.everywhere.get(&cell).map(String::as_str)
     }

@@ -9,14 +9,18 @@
 //! * [`json`]: verdicts and executions as JSON, as `docs/json.md` describes it;
 //! * [`sarif`]: verdicts and executions for editors and code hosts;
 //! * [`html`]: verdicts and executions as a page for browsers;
+//! * [`invariants`](mod@invariants): the facts that an invariant proves at each program point;
 //! * [`known`](mod@known): the facts that a proof gives about each variable;
 //! * [`litmus`]: the final states of litmus tests;
 //! * [`fences`]: places of fences, and the executions that the fences prevent;
+//! * [`audit`]: whether each fence and memory order of a program is needed;
+//! * [`certify`]: results of checking certificates;
 //! * [`robust`]: robustness, with its witnesses;
 //! * [`remarks`]: notes on the translation, and warnings;
 //! * [`table`]: many answers as one table;
 //! * [`engines`]: the list of engines;
-//! * [`dot`]: control-flow graphs.
+//! * [`dot`]: control-flow graphs;
+//! * [`style`]: colours, and whether executions are shown in full.
 //!
 //! This crate decides nothing and opens no files: every function returns a string or a value to serialise, or writes to the writer that it is
 //! given. All text from a source file is escaped as its destination requires.

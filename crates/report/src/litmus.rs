@@ -70,7 +70,7 @@ pub struct Outcome {
     pub model: MemoryModel,
     /// The condition as the file states it.
     pub condition: String,
-    /// The condition in herd's notation.
+    /// The condition in herd's notation; as the file states it, if the file is not a litmus test.
     pub normal_condition: String,
     /// The quantifier of the condition.
     pub quantifier: Quantifier,

@@ -62,7 +62,7 @@ pub fn cells(count: usize) -> String {
     format!("{names}{}{}forbid f: v0 == 3;\n", thread("p", 1), thread("q", 3))
 }
 
-/// A very long thread that stores large values to all cells of an array of this size, and loads between the stores.
+/// A very long thread that stores increasing values to the cells of an array of this size in turn, and loads between the stores.
 pub fn long_array(cells: usize, stores: usize) -> String {
     let body = repeat(stores, |n| format!("    x[{}] = {n};\n    r = y;\n", n % cells));
     format!(
@@ -120,7 +120,7 @@ pub fn faulting_blocks(blocks: usize, choices: usize) -> String {
     format!("shared a[16];\n{}{}forbid f: a[0] == 99;\n", thread("p"), thread("q"))
 }
 
-/// Unbounded counters in several threads, and an unbounded buffer.
+/// Threads with unbounded counters and unbounded buffers.
 pub fn counters(threads: usize) -> String {
     format!(
         "const N = {threads};\nshared c[N], x;\nthread p[me in 0..N] {{\n    var r, s;\n    loop {{\n        r = r + 1;\n        c[me] = r;\n        \

@@ -6,7 +6,7 @@ use fencewright_program::{Action, Address, Edge, Expr, Op, Program, Range, Regis
 use crate::Random;
 
 /// Makes delayed stores observable: most edges become stores to variables that another thread loads, or loads of variables that another thread stores
-/// to. About one edge in `kept` is not changed. Without such changes, almost all random programs are robust.
+/// to. Locks and unlocks are not changed, and neither is about one other edge in `kept`. Without such changes, almost all random programs are robust.
 pub fn contend(random: &mut Random, program: &mut Program, kept: usize) {
     let ranges: Vec<Option<Range>> = program.variables.iter().map(|v| v.indices).collect();
     for (t, thread) in program.threads.iter_mut().enumerate() {
@@ -34,7 +34,7 @@ pub fn contend(random: &mut Random, program: &mut Program, kept: usize) {
     }
 }
 
-/// Replaces the edges after most stores by a store-store fence, or sometimes by a full one.
+/// Replaces the edges after most stores by a store-store fence, or sometimes by a full one; locks and unlocks remain.
 pub fn separate(random: &mut Random, program: &mut Program) {
     for thread in &mut program.threads {
         for store in 0..thread.edges.len() {

@@ -122,7 +122,7 @@ fn action(random: &mut Random, program: &Program, registers: usize) -> Action {
 }
 
 /// An atomic step with an operation that may fault. The operation stands between two stores, or, in a step that does not drain the buffer, after a
-/// load.
+/// load; there a skip takes the place of a store.
 fn faulting_step(random: &mut Random, program: &Program, registers: usize) -> Action {
     let register = RegisterId(random.below(registers) as u32);
     let store =

@@ -34,7 +34,7 @@ struct Waiting {
     answers: BTreeMap<usize, Line>,
     /// The indices of the properties whose rows have been printed.
     printed: BTreeSet<usize>,
-    /// The time at which the first of the waiting answers arrived.
+    /// The time since which there has always been a waiting answer; `None` if there is none.
     since: Option<Instant>,
     /// The number of properties, once it is known.
     of: usize,

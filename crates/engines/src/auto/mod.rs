@@ -3,7 +3,8 @@
 //! 1. Choices among very many values are reduced to choices among fewer values (`fewer_values`), if the values are only compared.
 //! 2. Engine `explicit` runs alone for a moment, because most programs of the literature have few states, and it is the fastest engine for them.
 //! 3. Threads that cannot affect a property are removed from the program for that property (`slices`).
-//! 4. Properties that mention registers are checked separately from the others (`apart`), because a search for both would have more states.
+//! 4. Unless certificates are requested, properties that mention registers are checked separately from the others (`apart`), because a search for
+//!    both would have more states.
 //! 5. PSO is reduced to TSO if no store can overtake another one, and TSO is reduced to SC if no store can be delayed past a load such that another
 //!    thread notices; the program text must show that (`by_way_of`). If only a few stores can overtake others, PSO is reduced to TSO for a larger
 //!    program. One member of the portfolio searches that program, or, if SC decides all properties of it, only that program is searched. If many
@@ -42,10 +43,10 @@ use fewer_values::Narrowed;
 use portfolio::Member;
 use slices::Sliced;
 
-/// Duration of the first run of the explicit engine.
+/// Default of [`Auto::alone`].
 const ALONE: Duration = Duration::from_millis(50);
 
-/// Factor on `ALONE` for programs in which every thread has a path to its end.
+/// Factor on [`Auto::alone`] for the first run of the explicit engine on programs in which every thread has a path to its end.
 const ENDING: u32 = 4;
 
 /// Head start of the members that decide most questions which the first run leaves open: the reduction to SC, the explicit engine, the explicit
@@ -68,8 +69,8 @@ pub struct Auto {
     pub buffers: buffers::Options,
     /// The abstract domain for integers. If it is `None`, several domains are tried.
     pub domain: Option<DomainName>,
-    /// Duration of the first runs of the explicit engine and of `contexts`; the first run of `buffers` has half of it. If it is zero, there are no
-    /// first runs.
+    /// Duration of the first runs of the explicit engine ([`ENDING`] times as long if every thread has a path to its end) and of `contexts`; the
+    /// first run of `buffers` has half of it. If it is zero, there are no first runs.
     pub alone: Duration,
     /// Whether threads that cannot affect a property are sliced away after the explicit engine's first run.
     pub slices: bool,

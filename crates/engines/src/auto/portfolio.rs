@@ -17,8 +17,9 @@ use crate::turns::{self, Seat, Turns};
 
 /// Interval at which the portfolio checks whether members are still needed.
 const LOOK: Duration = Duration::from_millis(10);
-/// Minimum time for which the other members search for a proof of an answer without evidence. If the run has taken more than half of this time so
-/// far, they search for twice the duration of the run so far.
+/// Minimum time for which the other members search for a proof of an answer without evidence, unless the answer comes from a state search by the
+/// explicit engine; then they do not search for a proof. If the run has taken more than half of this time so far, they search for twice the duration
+/// of the run so far.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A member of a portfolio: an engine, and the properties that it works on.
@@ -49,7 +50,7 @@ impl Drop for Leaving {
     }
 }
 
-/// Runs all members on this many cores until every property is decided or all members have ended.
+/// Runs all members on this many cores until every property is decided, a violation is found and one is enough, or all members have ended.
 pub fn run(
     members: &[Member],
     task: &Task<'_>,
@@ -195,7 +196,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Shows the summed progress of all members.
+/// Shows the summed progress of all members, and the notes of running `cegar` members.
 fn show(progress: &Progress, members: &[Member], running: &[bool], shown: &[Progress]) {
     let sum = |of: fn(&Progress) -> u64| shown.iter().map(of).sum::<u64>();
     progress.states.store(sum(|p| p.states.load(Ordering::Relaxed)), Ordering::Relaxed);

@@ -23,7 +23,7 @@ use crate::task::{
 };
 use crate::{Evidence, Exploration};
 
-/// The domain of zones, except that after 21 correct answers `post` returns no states, as if no further step were possible.
+/// The domain of zones, except that after 21 correct calls `post` returns no states, as if no further step were possible.
 struct LyingZones {
     honest: Zones,
     questions: std::cell::Cell<usize>,

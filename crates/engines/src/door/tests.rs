@@ -47,7 +47,7 @@ fn explicit(order: Order, workers: usize) -> Explicit {
     Explicit { options: Options { order, workers, threads_from: 1, ..Options::default() } }
 }
 
-/// All engines, with all search orders of the explicit engine.
+/// Several engines; the explicit engine in both search orders, with one and with several workers.
 fn engines() -> Vec<Box<dyn Engine>> {
     vec![
         Box::new(explicit(Order::BreadthFirst, 1)),

@@ -49,7 +49,7 @@ pub struct Options {
     pub store: AttackingStore,
     /// Maximum number of rounds; `None` if it is not limited.
     pub rounds: Option<u32>,
-    /// Whether to search for certificates after all properties have been decided.
+    /// Whether to search for certificates of the properties that hold, once the oracle has found that SC and TSO agree.
     pub certificates: bool,
 }
 

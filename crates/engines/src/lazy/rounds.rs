@@ -232,8 +232,9 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Finds certificates for the properties that hold: one for all of them, or else one for each. The listener receives the answers
-    /// without certificates first, so that they are not lost if the time limit is reached. Properties without a certificate keep these answers.
+    /// Finds certificates for the properties that hold: one for all of them, or else one for each; none if extensions have kept first stores. The
+    /// listener receives the answers without certificates first, so that they are not lost if the time limit is reached. Properties without a
+    /// certificate keep these answers.
     fn certify(&mut self, program: &Extended) {
         let is_shown = |n: &usize| matches!(self.answers[*n], Some(Answer::Holds(None)));
         let shown: Vec<usize> = (0..self.answers.len()).filter(is_shown).collect();

@@ -76,7 +76,7 @@ pub struct Robustness {
     attacks: Vec<Attack>,
     /// The reason why there is no certificate, if one was requested and not found.
     pub uncertified: Option<Reason>,
-    /// The instrumented program that was searched, or the last of several such programs; `None` if there was no attack to examine.
+    /// The instrumented program that was searched, or the last of several such programs; `None` if none was searched.
     pub instrumented: Option<Instrumented>,
     /// The engine that gave the answer.
     pub engine: EngineName,
@@ -101,8 +101,8 @@ impl Robustness {
         &self.evidence
     }
 
-    /// All attacks that the program text does not rule out. For several threads with the same code, only the attacks of the first one are listed,
-    /// unless all attacks were requested.
+    /// The attacks that the program text does not rule out; if there are too many, only some of them, and the program is never found robust. For
+    /// several threads with the same code, only the attacks of the first one are listed, unless all attacks were requested.
     pub fn attacks(&self) -> &[Attack] {
         &self.attacks
     }

@@ -2,8 +2,8 @@
 //!
 //! The program is instrumented with its attacks ([`fencewright_transform::attack`]). It is robust if no attack succeeds in the instrumented program
 //! under SC. One instrumented program contains many attacks, so that their common behaviour is explored only once, and each attack has its own
-//! property, so that one run decides all of them. Other engines search the instrumented program: `explicit` if it has finitely many states, `cegar`
-//! if integers are unbounded.
+//! property, so that one run can decide all of them. Other engines search the instrumented program: by default first `explicit`, which suffices if it
+//! has few states, then also symbolic engines.
 //!
 //! Only the module `admit` makes a [`Robustness`], after a check. An execution of the instrumented program is translated into an execution of the
 //! original program under TSO and replayed on the reference semantics. Its happens-before relation, which is computed independently, must have a

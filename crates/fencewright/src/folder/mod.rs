@@ -1,6 +1,6 @@
 //! Checks all programs in folders, several at a time.
 //!
-//! [`programs`] lists the programs of folders. A [`Batch`] asks the same [`Question`] about each program under each memory model, on several threads
+//! [`programs`] lists the programs of folders. A [`Batch`] asks the same [`Question`] about programs, each with its memory model, on several threads
 //! of one process that share its memory. A run that lacks memory because of the other runs is repeated alone. A folder may contain a file
 //! [`expected.toml`](expected) with the expected verdicts.
 //!
@@ -165,7 +165,8 @@ pub fn programs(paths: &[PathBuf]) -> Result<Vec<Item>, Unreadable> {
     Ok(all)
 }
 
-/// The programs of a folder and its subfolders, sorted by name, with their expected verdicts. Hidden files and folders are left out.
+/// The programs of a folder and its subfolders, sorted by name, with their expected verdicts. Hidden files and folders are left out, unless
+/// `expected.toml` names such a file.
 fn programs_in(folder: &Path, depth: usize) -> Result<Vec<Item>, Unreadable> {
     let entries = expected::of(folder)
         .map_err(|why| Unreadable { name: name_of(&folder.join(expected::NAME)), why })?;
@@ -270,7 +271,7 @@ pub trait Scribe: Sync {
 
 /// An event of one question of a batch.
 pub enum Event<L, P> {
-    /// A property has an outcome.
+    /// A property has an outcome, or the whole program a failure: then `property` is 0 and `of` is 1.
     Answer {
         /// The index of the property.
         property: usize,
@@ -293,7 +294,7 @@ pub struct Batch {
     /// How the programs are read. Definitions given here override those of `expected.toml`.
     pub reader: Reader,
     /// The question about each program. Its memory model is replaced by that of [`Asked`]. If it names no properties, the property in `expected.toml`
-    /// is checked.
+    /// is checked, or all if there is none.
     pub question: Question,
     /// Number of threads; 0 for the number of cores.
     pub jobs: usize,
@@ -354,7 +355,7 @@ struct Pressed<L, P> {
     of: usize,
     line: L,
     part: P,
-    /// Number of bytes that this search used itself.
+    /// Number of bytes that this search used itself; 0 if memory ran out before, while the program was read.
     bytes: u64,
 }
 

@@ -262,7 +262,7 @@ impl<T> Limit<T> {
     }
 }
 
-/// A finite non-negative number and the unit after it.
+/// A non-negative number and the unit after it; `None` if there is no number.
 fn quantity(text: &str) -> Option<(f64, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let number: f64 = text[..end].parse().ok()?;

@@ -2,7 +2,8 @@
 //! has exactly one property besides `assertions`, which is about final states.
 //!
 //! Numbers in a program are mathematical integers, those of a litmus test have a width. Every instruction runs at most once, so the constants of the
-//! program bound its values: if 32 bits suffice, the test is for `X86`, otherwise for `X86_64` with locations and registers of 64 bits.
+//! program bound its values: if 32 bits suffice, the test is for `X86`; otherwise, if 64 bits suffice or the program does not compute, for `X86_64`
+//! with locations and registers of 64 bits.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -106,7 +107,8 @@ impl Syntax {
 #[derive(Default)]
 struct Sizes {
     largest: u128,
-    /// An upper bound on the total amount that operations add to a value: the sum of all constant operands, plus 1 for each binary operation.
+    /// An upper bound on the total amount that operations add to a value: the sum of the magnitudes of their constant operands, plus 1 for each
+    /// operation.
     added: u128,
     /// The number of binary operations, each of which may double a value.
     doubled: u32,
@@ -421,8 +423,8 @@ impl Column<'_> {
     }
 }
 
-/// The x86 register for a register of the program: the one with the same name, otherwise the first free one whose name no register of the thread has.
-/// `None` if no x86 register is left.
+/// The x86 register for a register of the program: the one whose name of 32 bits is the name of the register, otherwise the first free one whose name
+/// no register of the thread has. `None` if no x86 register is left.
 fn name_register(
     register: RegisterId,
     thread: &Thread,

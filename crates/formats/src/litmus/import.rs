@@ -7,7 +7,7 @@
 //! without a lock is a load followed by a store.
 //!
 //! Two restrictions apply: all accesses of a location must have the same width, and an address operand must be a location, or a register that holds
-//! the address of a location from the start and is never changed.
+//! the address of a location from the start and is never changed, with an optional constant offset.
 
 mod bounds;
 mod code;
@@ -285,7 +285,7 @@ impl Test {
         &mut registers[position]
     }
 
-    /// Records that an instruction computes with a part of a register.
+    /// Records that an instruction computes with a part of a register; an error if the register holds an address.
     fn use_register(&mut self, thread: usize, part: RegisterPart, span: Span) -> Result<(), Diagnostic> {
         let register = self.mention(thread, part, span);
         register.used = register.used.max(part.reach());

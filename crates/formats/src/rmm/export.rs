@@ -3,7 +3,7 @@
 //! Every memory cell becomes a global variable, also each element of an array; a computed index becomes a pointer, which in memorax is the number of
 //! a global. A declared range becomes a domain. In both languages, writing a value outside the range stops the thread; in `.fw` it is also a
 //! violation. A variable without a range has all integers as its domain. The range of an initial `*` becomes a domain too; this is exact only if no
-//! store leaves the range, so any other store is an error.
+//! store leaves the range, so a store of anything but a constant in the range is an error.
 
 mod text;
 

@@ -102,7 +102,7 @@ struct ProcessText<'a> {
     copies: usize,
     data: Vec<Declaration<'a>>,
     registers: Vec<Declaration<'a>>,
-    /// The positions of its tokens, from `text` on.
+    /// The positions of the tokens after its word `text`.
     text: std::ops::Range<usize>,
     span: Span,
 }

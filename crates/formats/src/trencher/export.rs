@@ -1,9 +1,9 @@
 //! Exports programs as trencher's automata.
 //!
-//! The number of a memory cell becomes its address. Trencher has no atomic steps, only a lock. So a draining step is executed under the lock; if one
-//! of its conditions fails after a load, the thread releases the lock and restarts the step. That is exact if the registers loaded so far are dead at
-//! the start of the step and nothing was stored; otherwise the export fails. It also fails for a step with several loads that does not drain.
-//! `sfence` has no effect under TSO, the only memory model of trencher.
+//! The number of a memory cell becomes its address; the cells of an open array have their indices as addresses. Trencher has no atomic steps, only a
+//! lock. So a draining step is executed under the lock; if one of its conditions fails after a load, the thread releases the lock and restarts the
+//! step. That is exact if the registers loaded so far are dead at the start of the step and nothing was stored; otherwise the export fails. It also
+//! fails for a step with several loads that does not drain. `sfence` has no effect under TSO, the only memory model of trencher.
 
 use std::fmt::Write as _;
 

@@ -1,9 +1,10 @@
 //! Importer for trencher's automata.
 //!
-//! A state becomes a label, and its transitions become the branches of a `choose` after it; all states without transitions become the end of the
-//! thread. Memory in trencher is addressed by arbitrary integers. If all addresses are constants, each of them is a scalar (`m0`, `m1`, ..., `mm1`
-//! for -1). Otherwise memory is one open array `mem`, large enough for all addresses that `values` finds, up to a limit. Trencher computes in 32 bits
-//! (where signed overflow is undefined); here integers are mathematical. Trencher's files state no property, so the program has none.
+//! A state becomes a label, and its transitions become the branches of a `choose` after it (a single transition needs no `choose`); all states
+//! without transitions become the end of the thread. Memory in trencher is addressed by arbitrary integers. If all addresses are constants, each of
+//! them is a scalar (`m0`, `m1`, ..., `mm1` for -1). Otherwise memory is one open array `mem`, large enough for all addresses that `values` finds, up
+//! to a limit. Trencher computes in 32 bits (where signed overflow is undefined); here integers are mathematical. Trencher's files state no property,
+//! so the program has none.
 
 mod values;
 

@@ -168,7 +168,7 @@ fn is_bare(statements: &[Statement], block: Span) -> bool {
     matches!(statements, [Statement { kind: StatementKind::If(..), span, .. }] if span.start <= block.start)
 }
 
-/// Whether control never reaches the point after a statement.
+/// Whether a statement jumps away, stops the thread or returns, so that control never reaches the point after it.
 fn leaves(statement: &Statement) -> bool {
     matches!(
         statement.kind,

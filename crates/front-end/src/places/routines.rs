@@ -13,7 +13,8 @@ pub struct Routine {
     pub name: String,
     /// The position of its body.
     pub body: Span,
-    /// Whether its definition shows that it is a library function: it is `inline`, or lies in another file than `main`.
+    /// Whether its definition shows that it is a library function: it is `inline`, or lies in another file than the function `main` (if there is no
+    /// `main`, every function counts).
     pub library: bool,
 }
 

@@ -271,7 +271,7 @@ impl<'a> ThreadLowering<'a, '_> {
 /// An argument of a call.
 pub struct Argument {
     value: Pure,
-    /// The source text of the argument, for messages.
+    /// The argument as messages show it: its value if it is constant, otherwise its source text, shortened.
     shown: String,
 }
 

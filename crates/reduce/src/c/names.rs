@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use fencewright_c::write::{identifier, taken};
 use fencewright_program::Program;
 
-/// Identifiers that the prelude uses.
+/// Identifiers that the prelude and the rest of the text use for themselves.
 const USED: &str = "check check_final choose any assume inside natural add subtract multiply divide remainder_of shift_left shift_right least \
     greatest reach_error unused lock_holder";
 

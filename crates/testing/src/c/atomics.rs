@@ -1,4 +1,4 @@
-//! Accesses to shared cells in the notations of C11, gcc and Linux, and as plain accesses.
+//! Accesses to shared cells in the notations of C11, gcc and Linux, in assembly, and as plain accesses.
 
 use super::Writer;
 use super::cells::{Cell, Type};

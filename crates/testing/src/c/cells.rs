@@ -61,7 +61,8 @@ impl Type {
         }
     }
 
-    /// The range of values of cells of this type. Cells of large types only have values of registers, which are small, and sums of such values.
+    /// The range of values of cells of this type. For `int` and `long` it is smaller than the range of the C type: initial values are at most
+    /// 1,000,000, and stored values are small or sums of small ones.
     pub fn values(self) -> (i64, i64) {
         match self {
             Type::Bool => (0, 1),

@@ -158,7 +158,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes a loop of one or two iterations, in one of the forms that C has, or as a recursive function.
+    /// Writes a loop of at most one or two iterations, in one of the forms that C has, or as a recursive function.
     fn repeat(&mut self, depth: usize) {
         let (fw, c) = self.inner(depth);
         let i = self.name("i");
@@ -193,7 +193,8 @@ impl Writer<'_> {
         );
     }
 
-    /// The parameters of C functions for blocks: types and names. `None` if registers are locals, which a function could not access.
+    /// The parameters of C functions for blocks: types and names. `None` if registers are local to the thread's function, so that another function
+    /// could not access them.
     fn parameters(&self) -> Option<Vec<(&'static str, &'static str)>> {
         let mut parameters = match self.registers {
             Registers::ThreadLocal => Vec::new(),

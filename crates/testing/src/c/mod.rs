@@ -2,8 +2,8 @@
 //!
 //! Both texts are generated together, statement by statement. The `.fw` text is plain. The C text chooses among many equivalent forms of C: shared
 //! cells may be globals, fields, array elements or locals of `main`, and are accessed by name, by pointers or through arguments; accesses are plain,
-//! volatile, C11, `__atomic`, `__sync` or in the style of Linux; registers are locals, array elements, fields or thread-local; some blocks are
-//! functions. These choices must not affect any verdict.
+//! volatile, C11, `__atomic`, `__sync`, in assembly or in the style of Linux; registers are locals, array elements, fields or thread-local; some
+//! blocks are functions. These choices must not affect any verdict.
 //!
 //! Values stay within their C types: `values` tracks an interval for each expression, so that no signed operation overflows.
 

@@ -1,9 +1,9 @@
 //! Random C programs of one thread, to be compared with what a compiler makes of them.
 //!
-//! A [`Run`] is a function of a small number that records results. Its values come from variables, members, arrays, allocations and arrays of
-//! lengths that depend on the number; it calls functions by name, through pointers to them, and functions that call themselves; it jumps, and it has
-//! assembly and futexes. Some programs have a second file with names of its own. Every variable is initialised, and the order of evaluation never matters, so a run has one outcome: its results, or a mistake that the
-//! sanitizers of a compiler find.
+//! A [`Run`] is a function of a small number that records results. Its values come from variables, members, arrays, allocations and arrays of lengths
+//! that depend on the number; it calls functions by name, through pointers to them, and functions that call themselves; it jumps, and it has assembly
+//! and futexes. Some programs have a second file, in which static names have other meanings. Every variable is initialised, and the order of
+//! evaluation never matters, so a run has one outcome: its results, or a mistake that the sanitizers of a compiler find.
 
 mod expressions;
 mod files;

@@ -133,7 +133,8 @@ impl Writer<'_> {
         }
     }
 
-    /// An allocation whose size depends on the argument, filled, read and freed.
+    /// An allocation whose size depends on the argument, filled, read and freed; sometimes read beyond its end, freed twice, read after that, or
+    /// never freed.
     fn allocation(&mut self) {
         let (p, i, size) = (self.name("m"), self.name("i"), self.name("n"));
         let (length, index, value) = (self.index(1), self.index(1), self.number(1));

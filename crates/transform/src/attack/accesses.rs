@@ -138,7 +138,7 @@ struct Accesses<'p> {
     program: &'p Program,
     /// For each cell, the accesses whose address denotes this cell only: thread, edge, and whether the access is a store.
     cells: Vec<Vec<(ThreadId, EdgeId, bool)>>,
-    /// For each array, the accesses whose address may denote any of its cells, in the same form.
+    /// For each variable, the accesses whose address may denote any of its cells, if it has several; in the same form.
     arrays: Vec<Vec<(ThreadId, EdgeId, bool)>>,
     /// The variable of each cell.
     variables: Vec<usize>,

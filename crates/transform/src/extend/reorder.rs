@@ -57,8 +57,8 @@ impl Extended {
         Self::reordered_within(program, usize::MAX)
     }
 
-    /// Like [`Extended::reordered`], but with at most one delayed store per thread at a time. This program exists even if the original program has
-    /// loops. Its executions under TSO represent executions of the original program under PSO, but not all of them.
+    /// Like [`Extended::reordered`], but with at most one delayed store per thread at a time. Loops, because of which `reordered` refuses some
+    /// programs, are allowed here. Its executions under TSO represent executions of the original program under PSO, but not all of them.
     pub fn reordered_once(program: &Program) -> Result<Extended, Refused> {
         Self::reordered_within(program, 1)
     }
@@ -185,7 +185,8 @@ impl Reorder<'_> {
         Ok(())
     }
 
-    /// Adds the copy of an edge that delays a store, or does not store, if all stores delayed afterwards can be overtaken there.
+    /// Adds the copy of an edge that delays a store, or does not store, if afterwards at most `most` stores are delayed and all of them can be
+    /// overtaken.
     fn follow(&mut self, from: LocationId, id: EdgeId, delayed: &[Delayed]) -> Result<(), Refused> {
         let Edge { to, span, .. } = self.delays.edges[id.index()].0;
         let after = self.delays.after(id, delayed)?;

@@ -26,7 +26,8 @@ use super::{Auto, EngineName};
 use crate::task::{About, Answer, Author, Early, Engine, Limits, Listener, Progress, Report, Task};
 use crate::turns;
 
-/// Maximum number of slices, because each slice needs separate operating-system threads. Further properties are checked on the whole program.
+/// Maximum number of slices, because each slice needs separate operating-system threads. A property whose slices would exceed it is checked on the
+/// whole program.
 const MOST_SLICES: usize = 16;
 /// Maximum number of steps for computing the slices of all properties.
 const MOST_STEPS: u64 = 100_000_000;
@@ -199,7 +200,7 @@ impl<'a> Sliced<'a> {
     }
 
     /// The answer to a property, and the question whose answer it is: a violated question if there is one, otherwise a question without an answer if
-    /// there is one, otherwise any question.
+    /// there is one, otherwise one without a certificate if there is one, otherwise the first.
     fn answer(&self, property: usize) -> (usize, Answer) {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let order = |q: &usize| match answers[*q].holds() {

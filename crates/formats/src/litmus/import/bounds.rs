@@ -67,11 +67,11 @@ impl Bounds {
 struct Collector {
     start: u128,
     /// Upper bound on the amount that all operations together add to a magnitude: the magnitude of each constant that is added or subtracted, and 1
-    /// for each other operation whose result may exceed its operands.
+    /// for each INC, DEC, bitwise operation, negation and inversion.
     added: u128,
     /// The number of instructions that may double the largest value.
     doubled: u32,
-    /// The smallest width of an instruction with operands.
+    /// The smallest width of an instruction with operands, or of the source of an extension.
     narrowest: u32,
     negative: bool,
     /// Whether some instruction may extend a value with zeros, which turns a negative number into a large positive one.

@@ -13,7 +13,7 @@ use super::mnemonic::{Action, Condition, FlagTest};
 use super::parse::{Instruction, Operand};
 use super::types::{Part, RegisterPart, mask, reduce, unsigned, wrap};
 
-/// The register for a value read from memory.
+/// The register for a value read from memory, or for the first value while two registers are exchanged.
 const LOADED: &str = "tmp";
 /// The register for a second intermediate value.
 const SPARE: &str = "tmp2";
@@ -39,7 +39,7 @@ pub(super) struct Code<'t> {
     bounds: Bounds,
     /// The flags that some instruction reads.
     needed: Vec<&'static str>,
-    /// The registers for intermediate values used so far.
+    /// The registers for flags and intermediate values used so far.
     scratch: Vec<(&'static str, Span)>,
     /// Labels for the next statement.
     pending: Vec<Name>,
@@ -329,7 +329,7 @@ impl<'t> Code<'t> {
         }
     }
 
-    /// The result, wrapped to the width of the operation.
+    /// The result, wrapped to the width of the operation unless it certainly fits.
     fn result(&self, computed: &Computed, span: Span) -> Expr {
         let Computed { op, left, right, bits } = computed;
         let exact = match (&left.kind, op) {
@@ -461,7 +461,8 @@ impl<'t> Code<'t> {
         self.emit_all(flags);
     }
 
-    /// CMPXCHG: if the target equals `EAX`, the target gets the value of `new`; otherwise `EAX` gets the value of the target.
+    /// CMPXCHG: if the target equals the accumulator (`EAX`), the target gets the value of `new`; otherwise the accumulator gets the value of the
+    /// target.
     fn compare_and_exchange(&mut self, target: Operand, new: Operand, bits: u32, locked: bool, span: Span) {
         let (Operand::Memory(location), Operand::Register(new)) = (target, new) else {
             unreachable!("a location and a register")

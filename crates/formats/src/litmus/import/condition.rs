@@ -122,8 +122,7 @@ fn address(place: Place, test: &Test) -> Option<usize> {
     }
 }
 
-/// The type in which the final value of a register is shown: its declared type, otherwise `int` as in herd. It is narrower if the condition names a
-/// narrower part of the register.
+/// The type in which the final value of a register is shown: its declared type, otherwise `int` as in herd. It is narrower if `part` is.
 fn register_type(thread: usize, part: RegisterPart, test: &Test) -> Type {
     let declared = test.threads[thread].register(part.family).declared.unwrap_or(Type::INT);
     Type { bits: declared.bits.min(part.bits()), ..declared }

@@ -102,7 +102,7 @@ impl<'a> Scanner<'a> {
         Diagnostic::new(token.span, format!("expected {what}, found {}", token.describe()))
     }
 
-    /// Parses a number of 64 bits, signed or not, with an optional `$` and sign. Names of locations as values are errors.
+    /// Parses a number of 64 bits, signed or not, with an optional `$` and `-`. Names of locations as values are errors.
     pub(super) fn value(&mut self) -> Result<i128, Diagnostic> {
         let start = self.peek().span;
         self.accept("$");

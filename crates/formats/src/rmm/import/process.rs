@@ -16,7 +16,7 @@ use super::{Cell, Cursor, Domain, Memory, ProcessText};
 pub(super) type Labels<'a> = HashMap<&'a str, String>;
 
 /// Translates the process with this number. `budget` is the number of tokens by which the whole program may still grow because of pointers: a
-/// statement with a pointer is repeated for each global.
+/// statement with a pointer is repeated for each global that the pointer may denote.
 pub(super) fn translate<'a>(
     tokens: &[Token<'a>],
     process: &ProcessText<'a>,

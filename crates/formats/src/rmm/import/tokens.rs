@@ -30,7 +30,7 @@ pub(super) struct Token<'a> {
     pub(super) kind: Kind,
     pub(super) text: &'a str,
     pub(super) span: Span,
-    /// The number of the macro in whose body the token was written; 0 outside macros. Spans are only joined within one body.
+    /// The number, from 1, of the macro in whose body the token was written; 0 outside macros. Spans are only joined within one body.
     pub(super) home: u32,
 }
 

@@ -52,7 +52,7 @@ impl Question {
     }
 }
 
-/// Checks that the condition ends here. Text after it, as in old tests, is ignored.
+/// Checks that the condition ends here: at the end of the text, or before `with` or `<<` of old tests, which are ignored with all that follows.
 fn end(scanner: &Scanner<'_>) -> Result<(), Diagnostic> {
     let done = scanner.peek().kind == Kind::End || scanner.is("with") || scanner.is("<<");
     if done { Ok(()) } else { Err(scanner.expected("the end of the condition")) }
