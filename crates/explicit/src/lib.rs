@@ -13,7 +13,8 @@
 //! state.
 //!
 //! The crate also contains the other engines that enumerate states or executions: [`buffers`], which runs this search with abstract store buffers;
-//! [`dynamic`], which explores executions and stores no states; and [`finals`], which decides litmus tests.
+//! [`dynamic`], which explores executions and stores no states; [`finals`], which decides litmus tests; and [`overflow`], which searches for a store
+//! that does not fit into a bounded buffer.
 
 #![forbid(unsafe_code)]
 

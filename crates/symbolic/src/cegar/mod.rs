@@ -3,7 +3,8 @@
 //!
 //! An abstract counterexample is examined as in s. 7 of FENCES12. (1, 2) If its events are an execution of the exact memory model, the program is
 //! unsafe. (3) If they are feasible with abstract buffers and exact integers, more stores must be kept in order. (4) Otherwise the abstraction of
-//! integers is too coarse, and the domain is refined: the clip constant of zones grows, or interpolants give new predicates. Sometimes neither
+//! integers is too coarse, and the domain is refined: zones get a larger clip constant, rows for sums or thresholds for widening, and interpolants
+//! give new predicates. Sometimes neither
 //! refinement excludes the counterexample, or excluding it takes more than a few stores in order. Then *summary cells* keep the values of the stores
 //! that are not kept in order. There are summary cells only for as few memory cells as suffice to exclude the counterexample. A search without a
 //! counterexample is a proof, and its states are an inductive invariant.
