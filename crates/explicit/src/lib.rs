@@ -111,7 +111,7 @@ impl Default for Options {
 /// Engine `explicit`, which enumerates all reachable states.
 #[derive(Clone, Debug, Default)]
 pub struct Explicit {
-    /// The options of the searches that the engine runs; it replaces a reduction that does not suit the program.
+    /// The options of the searches that the engine runs. The engine replaces a reduction that does not suit the program.
     pub options: Options,
 }
 
