@@ -62,7 +62,7 @@ pub(super) struct Dispatch {
 }
 
 /// Analyses the code of an attempt. If some call may go to a function that was not assumed for it, adds the functions found to `targets` and returns
-/// true.
+/// true. If the analysis cannot tell where some call may go, gives up (see [`Targets::give_up`]) and returns true.
 pub(super) fn found_more(
     targets: &mut Targets,
     dispatches: &[Dispatch],

@@ -457,7 +457,7 @@ impl<'u> Elaborator<'u> {
         self.error(span, clash.message(), clash.help())
     }
 
-    /// Counts one step; an error if a limit is reached or `stop` asks to stop.
+    /// Counts one step; an error if a limit is reached, execution at translation time has failed, or `stop` asks to stop.
     fn step(&mut self, span: Span) -> Result<()> {
         self.steps += 1;
         if self.stop.after(1 + self.writer.env.registers.len() / FACTS_IN_A_PIECE) {

@@ -247,7 +247,7 @@ impl Elaborator<'_> {
         self.read(&target, span)
     }
 
-    /// Elaborates a call of a function of `pthread.h` or `threads.h`. Returns `None` for the name of any other function.
+    /// Elaborates a call of a function that creates, joins, detaches, ends, names or compares threads. Returns `None` for any other function.
     pub(super) fn thread_builtin(
         &mut self,
         name: &str,

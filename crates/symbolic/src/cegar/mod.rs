@@ -176,7 +176,7 @@ impl WithDomain for &mut Run<'_, '_> {
 }
 
 impl Run<'_, '_> {
-    /// Searches and refines until all properties are answered.
+    /// Searches and refines until all properties are answered, or an error ends the run.
     fn iterate<D: Domain>(&mut self, mut domain: D) {
         loop {
             let open = self.open();

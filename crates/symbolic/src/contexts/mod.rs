@@ -188,7 +188,7 @@ impl WithDomain for &mut Run<'_, '_> {
 }
 
 impl Run<'_, '_> {
-    /// Allows more and more contexts until every property is answered.
+    /// Allows more and more contexts until every property is answered, `most` contexts have been allowed, or a limit is reached.
     fn iterate<D: Domain>(&mut self, mut domain: D) {
         while self.bound <= self.most && !self.open().is_empty() {
             match self.explore(&mut domain) {
