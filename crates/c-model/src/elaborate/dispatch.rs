@@ -309,7 +309,7 @@ fn worse(a: Fit, b: Fit) -> Fit {
     }
 }
 
-/// Whether values of two types are passed in the same way: both are pointers, or integers of the same size.
+/// Whether values of two types are passed in the same way: the types are the same, pointers, or integers of the same size.
 fn alike(a: &Type, b: &Type) -> Fit {
     match (&a.kind, &b.kind) {
         (one, other) if one == other => Fit::Same,

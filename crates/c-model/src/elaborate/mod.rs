@@ -78,7 +78,7 @@ pub struct Options<'r> {
     /// Whether waits on condition variables and futexes may wake up spuriously: true for safety properties, false for `deadlock` and `termination`,
     /// where such wakeups would hide lost signals.
     pub spurious: bool,
-    /// Whether an allocation may return freed memory.
+    /// The model of reuse: whether an allocation may return a freed object and, if not, whether the model ends where that is observable.
     pub reuse: Reuse,
     /// Whether the result is only used to find memory accesses, not to check properties.
     pub accesses_only: bool,

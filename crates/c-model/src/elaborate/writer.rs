@@ -42,7 +42,7 @@ pub(super) struct Writer {
     /// Whether the thread may end the process.
     pub exits: bool,
     pub result: Option<Register>,
-    /// The number of nested read-side critical sections of RCU that the thread is in; `None` if it does not use RCU.
+    /// The register that counts the nested read-side critical sections of RCU that the thread is in; `None` if it does not use RCU.
     pub nesting: Option<Register>,
     pub span: Span,
 }
