@@ -13,7 +13,8 @@ pub struct Literal {
     pub decimal: bool,
 }
 
-/// The value and suffix of an integer constant; an error for a floating-point constant or a malformed number.
+/// The value and suffix of an integer constant; an error for a floating-point constant, a malformed number, or a number of more than 64
+/// bits.
 pub fn number(spelling: &str) -> Result<Literal, String> {
     let lower = spelling.to_ascii_lowercase();
     let (digits, radix) = match lower.as_bytes() {

@@ -33,16 +33,16 @@ pub enum Rejection {
     Versions(String),
     /// The program cannot be transformed as the claim requires.
     Transformation(String),
-    /// The proof with this number is wrong, for the given reason; used if the certificate has several proofs.
+    /// The proof with this index is wrong, for the given reason; used if the certificate has several proofs.
     Proof(usize, Box<Rejection>),
-    /// The state with this number is not a state of the machine, occurs twice, has an odd version, or has constraints that are not in normal form,
+    /// The state with this index is not a state of the machine, occurs twice, has an odd version, or has constraints that are not in normal form,
     /// for example because they mention a cell that does not exist.
     State(usize),
     /// The proof does not cover all initial states.
     Start,
-    /// A step from the state with this number leads outside the proof.
+    /// A step, described in words, from the state with this index leads outside the proof.
     Step(usize, String),
-    /// The state with this number violates the named property.
+    /// The state with this index violates the named property.
     Forbidden(usize, String),
     /// The checker found no mistake, but could not verify the certificate either.
     Undecided(Undecided),
@@ -55,7 +55,7 @@ pub enum Undecided {
     Stopped,
     /// A part of the input, described in words, is too large for the checker.
     TooLarge(String),
-    /// A condition of the state with this number, described in words, has neither a proof nor a counterexample.
+    /// A condition of the state with this index, described in words, has neither a proof nor a counterexample.
     Hard(usize, String),
 }
 

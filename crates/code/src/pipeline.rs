@@ -22,7 +22,7 @@ use crate::{clean, emit, hazards, lifetimes, points_to, views};
 pub struct Options {
     /// Maximum number of objects that each allocation in a loop returns.
     pub heap: u32,
-    /// Whether an allocation may return a freed object.
+    /// The model of reuse: whether an allocation may return a freed object and, if not, whether the model ends where that is observable.
     pub reuse: Reuse,
     /// Whether a loop that only waits becomes one step, which is disabled until the condition holds.
     pub waiting_is_a_step: bool,

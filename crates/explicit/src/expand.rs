@@ -81,7 +81,8 @@ impl Summary {
         }
     }
 
-    /// Whether all successors were produced: none was left out because of a limit, the bound on buffers, or sampling.
+    /// Whether all successors were produced: none was left out because of a limit, the bound on buffers, sampling, or an abstract buffer that
+    /// cut off a store.
     pub fn is_complete(self) -> bool {
         self.limit.is_none() && !self.bounded && !self.sampled
     }

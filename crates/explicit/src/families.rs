@@ -47,7 +47,8 @@ pub fn families(task: &Task<'_>, reductions: Reductions<'_>, limits: &Limits) ->
     found
 }
 
-/// Groups of threads that are instances of one template, or that have no template and the same code.
+/// Groups of threads that are instances of one template with equally many registers, locations and edges, or that have no template and the same code.
+/// Groups of one thread, and of more than `MOST_THREADS`, are left out.
 fn groups(program: &Program) -> Vec<Vec<ThreadId>> {
     let mut groups: Vec<Vec<ThreadId>> = Vec::new();
     for (id, thread) in program.threads() {

@@ -1,4 +1,4 @@
-//! Initial states: all combinations of the initial values of registers and memory.
+//! Initial states: all combinations of the initial values of live registers and of memory. Where there are too many values, only samples are used.
 
 use fencewright_program::reference::MOST_CHOICES;
 use fencewright_program::{Init, Program};

@@ -4,7 +4,7 @@
 //! The state space is reduced by live variables, symmetry of threads, and local events first or another partial order reduction ([`Reduction`]). If
 //! the search explores all reachable states, a property that no state violates is proved. If buffers or integers grow without bound, the search goes
 //! on until it finds a violation, reaches a limit, or is given up because of the growth. A `*` with infinitely many values is tried with samples
-//! only. Without a violation the answer is then `unknown`, never `safe`.
+//! only. Unless an execution decides a property, the answer is then `unknown`.
 //!
 //! As printed, local events first (Algorithms 4.2 and 4.3) preserves memory contents only. Here properties also refer to labels and registers, so
 //! four corrections are needed; without them states are missed. (1) An event that changes a label or register observed by a property is not local.
@@ -13,7 +13,8 @@
 //! state.
 //!
 //! The crate also contains the other engines that enumerate states or executions: [`buffers`], which runs this search with abstract store buffers;
-//! [`dynamic`], which explores executions and stores no states; and [`finals`], which decides litmus tests.
+//! [`dynamic`], which explores executions and stores no states; [`finals`], which decides litmus tests; and [`overflow`], which searches for a store
+//! that does not fit into a bounded buffer.
 
 #![forbid(unsafe_code)]
 
@@ -81,7 +82,7 @@ pub struct Options {
     /// The number of states waiting to be expanded at which worker threads are started; until then one thread does all the work.
     pub threads_from: usize,
     /// The bound on the size of store buffers; `None` if they are unbounded. A store that does not fit is not explored; then there is no proof, and
-    /// the answer is a violation or `unknown`.
+    /// the answer is `unknown` unless an execution decides the property.
     pub buffer_bound: Option<Bound>,
     /// Whether proofs should be checkable sets of states. If the reduction of a search does not yield such a set, a second search with persistent
     /// sets follows.
@@ -110,7 +111,7 @@ impl Default for Options {
 /// Engine `explicit`, which enumerates all reachable states.
 #[derive(Clone, Debug, Default)]
 pub struct Explicit {
-    /// The options of the searches that the engine runs; it replaces a reduction that does not suit the program.
+    /// The options of the searches that the engine runs. The engine replaces a reduction that does not suit the program.
     pub options: Options,
 }
 

@@ -7,7 +7,7 @@
 //! Every thread gets a key that is invariant under renaming: its location, its registers and its own cells, with "me", "another thread" and "none" in
 //! place of numbers. The threads of a family are sorted by their keys. If keys are equal, several permutations sort them, and the one that gives the
 //! least packed state is chosen. In a family *without numbers*, whose thread numbers do not occur in the program, threads with equal keys are
-//! compared register by register instead, so no permutations are tried.
+//! compared register by register and then by their buffers instead, so no permutations are tried.
 //!
 //! Location, lock and favourite are the most significant parts of a key. So these parts of the representative are the same for every sorting
 //! permutation and in every layout. Therefore the worker that owns a state stays the same when states are repacked and their representatives are

@@ -16,7 +16,7 @@ use super::layout;
 use super::reduction::{Footprint, Place, Summaries, UNLOCK, order};
 use super::search::Found;
 
-/// The number of bytes of the hash table that the checker needs in addition to the states.
+/// The approximate number of bytes of the hash table that the checker needs in addition to the states.
 pub fn bytes_to_check(found: &Found) -> u64 {
     let states: usize = found.stores.iter().map(super::store::Store::len).sum();
     (states as u64 * 3 / 2 + 1).next_power_of_two() * 8

@@ -251,7 +251,7 @@ impl<'a, 's> Worker<'a, 's> {
         true
     }
 
-    /// Handles a state without successors: it is final, deadlocked, or stopped by a fault, a limit or the bound on buffers.
+    /// Handles a state without successors: it is final, deadlocked, or stopped by a fault, a limit, or a store that is not explored.
     fn at_rest(&mut self, number: u32, global: u32, summary: Summary) {
         let code = self.shared.code;
         let state = self.store.state(number);

@@ -319,7 +319,8 @@ impl<'p, B: StoreBuffers> BufferMachine<'p, B> {
     }
 
     /// The memory cells that an address may denote. Each comes with a copy of `way` that assumes that the address denotes this cell. The paths on
-    /// which the index faults or is outside the window of an open array are appended to `ways`.
+    /// which the index faults or is outside the window of an open array are appended to `ways`. If this takes more than `MOST_COMMANDS` commands, the
+    /// result is empty, and `way` is appended with the end `TOO_MANY`.
     fn addressed(
         &self,
         thread: ThreadId,

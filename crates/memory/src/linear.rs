@@ -209,7 +209,8 @@ fn combined(
     pairs.map(|((c, a), (d, b))| ([c.as_slice(), d].concat(), a.clone().zip(b.clone()))).collect()
 }
 
-/// Cubes that together cover the states in which the expression is true (or false). Where the expression is not linear, they cover other states too.
+/// Cubes that together cover the states in which the expression is true (or false). Where the expression is not linear or has too
+/// many cases, they cover other states too.
 pub fn truths(e: &Expr<CellId>, wanted: bool) -> Vec<Cube> {
     let Split { holds, fails } = split(e, &mut Fresh::default());
     if wanted { holds } else { fails }

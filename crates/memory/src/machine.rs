@@ -56,7 +56,8 @@ pub struct StepName {
 pub enum Outcome<C = Control> {
     /// The step leads to this control state.
     Control(C),
-    /// The step leads to a state that the machine cannot represent, at this position in the source. The verdict is then unknown.
+    /// The step leads to a state that the machine cannot represent; the position in the source is that of the step. If the step is possible, nothing
+    /// is proved: without a violation elsewhere, the verdict is `unknown`.
     Beyond(Limitation, Span),
 }
 

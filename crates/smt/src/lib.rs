@@ -35,6 +35,7 @@
 //! - [`Answer::Unsat`] comes with a proof that [`verify`] accepts; callers that need certainty call it. The checker is a crate
 //!   of its own, uses big numbers and shares no code with the solvers: nothing here is trusted.
 //! - [`Answer::Sat`] comes with a model that makes every assertion true.
+//! - [`Answer::UnsatUnproved`] is an opinion of Z3, without a proof.
 //! - [`Answer::Unknown`] is the answer when a [`Budget`] is exhausted. Branch and bound need not terminate where variables are
 //!   unbounded, so a budget always limits the number of steps.
 //! - Nothing recurses, so formulas and proofs may be arbitrarily deep.

@@ -134,7 +134,7 @@ impl Simplex {
         })
     }
 
-    /// Strengthens a bound of a column, unless the present bound is already as strong.
+    /// Strengthens a bound of a column, unless the present bound is already as strong. The error is a contradiction with the opposite bound.
     fn strengthen(&mut self, column: u32, side: Side, bound: Bound) -> Result<(), Sum> {
         let state = &mut self.columns[column as usize];
         let (own, opposite) = match side {

@@ -102,8 +102,8 @@ impl Report {
     }
 }
 
-/// Orders answers by how informative they are. Open answers have the lowest rank, then cancelled runs, then tasks that the engine does not support or
-/// has searched up to a number of contexts only; answers with evidence have the highest.
+/// Orders answers by how informative they are, the least informative first: open answers; cancelled runs; tasks that the engine does not support, or
+/// has searched up to a number of contexts only; reached limits; other reasons; answers without evidence; answers with evidence.
 pub fn rank(answer: &Answer) -> u8 {
     match answer {
         Answer::Open => 0,

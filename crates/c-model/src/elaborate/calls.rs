@@ -210,7 +210,7 @@ impl Elaborator<'_> {
         Some(caller.unknown_depth + usize::from(!is_certain))
     }
 
-    /// Pushes a frame for a function; an error if the body of the function has errors.
+    /// Pushes a frame for a function; an error if the body of the function has errors and is not replaced.
     pub(super) fn enter(&mut self, function: FunctionId, result: Option<Target>, span: Span) -> Result<()> {
         let callee = &self.unit.functions[function.index()];
         self.enter_stub(function, span);

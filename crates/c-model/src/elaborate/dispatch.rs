@@ -62,7 +62,7 @@ pub(super) struct Dispatch {
 }
 
 /// Analyses the code of an attempt. If some call may go to a function that was not assumed for it, adds the functions found to `targets` and returns
-/// true.
+/// true. If the analysis cannot tell where some call may go, gives up (see [`Targets::give_up`]) and returns true.
 pub(super) fn found_more(
     targets: &mut Targets,
     dispatches: &[Dispatch],
@@ -309,7 +309,7 @@ fn worse(a: Fit, b: Fit) -> Fit {
     }
 }
 
-/// Whether values of two types are passed in the same way: both are pointers, or integers of the same size.
+/// Whether values of two types are passed in the same way: the types are the same, pointers, or integers of the same size.
 fn alike(a: &Type, b: &Type) -> Fit {
     match (&a.kind, &b.kind) {
         (one, other) if one == other => Fit::Same,

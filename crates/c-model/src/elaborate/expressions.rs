@@ -385,8 +385,8 @@ impl Elaborator<'_> {
         self.either(condition, ty, span, |_| Ok(first), |this| this.value(b), choose)
     }
 
-    /// A value chosen by a condition: a conditional expression if neither alternative emits statements, otherwise a branch that assigns to a
-    /// register.
+    /// A value chosen by a condition: the expression that `pure` makes of the condition and the alternatives if neither of these emits statements
+    /// or ends the execution, otherwise a branch that assigns to a register.
     fn either(
         &mut self,
         condition: Operand,

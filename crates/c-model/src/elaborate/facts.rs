@@ -26,7 +26,8 @@ pub(super) fn fact(operand: &Operand) -> Fact {
     Fact { known: known(&operand.value), range: operand.range }
 }
 
-/// Calls `object` for every object whose address occurs in a value, and `register` once for every register in the value.
+/// Calls `object` for every object whose address occurs in a value, and `register` once for every occurrence of a register.
+/// The indices on the path of an address are left out.
 pub(super) fn parts(value: &Value, object: &mut dyn FnMut(ObjectId), register: &mut dyn FnMut()) {
     match value {
         Value::Number(_) | Value::Function(_) => {}

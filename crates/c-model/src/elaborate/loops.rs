@@ -1,4 +1,4 @@
-//! Loops. A loop that creates threads is unrolled, and so is one that joins threads, if its conditions are known and its iterations are few. Other
+//! Loops. A loop that creates threads is always unrolled; one that only joins threads, if its conditions are known and its iterations are few. Other
 //! loops are kept, except while `main` is executed at translation time as the only thread.
 
 use fencewright_c::typed::tree::{Expr, Statement};

@@ -78,7 +78,7 @@ pub struct Options<'r> {
     /// Whether waits on condition variables and futexes may wake up spuriously: true for safety properties, false for `deadlock` and `termination`,
     /// where such wakeups would hide lost signals.
     pub spurious: bool,
-    /// Whether an allocation may return freed memory.
+    /// The model of reuse: whether an allocation may return a freed object and, if not, whether the model ends where that is observable.
     pub reuse: Reuse,
     /// Whether the result is only used to find memory accesses, not to check properties.
     pub accesses_only: bool,
@@ -457,7 +457,7 @@ impl<'u> Elaborator<'u> {
         self.error(span, clash.message(), clash.help())
     }
 
-    /// Counts one step; an error if a limit is reached or `stop` asks to stop.
+    /// Counts one step; an error if a limit is reached, execution at translation time has failed, or `stop` asks to stop.
     fn step(&mut self, span: Span) -> Result<()> {
         self.steps += 1;
         if self.stop.after(1 + self.writer.env.registers.len() / FACTS_IN_A_PIECE) {

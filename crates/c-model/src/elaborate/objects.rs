@@ -18,7 +18,7 @@ use super::{Elaborator, Reach, Result};
 /// Where a value is stored.
 #[derive(Clone, Debug)]
 pub enum Spot {
-    /// A register: for a variable whose address is not taken.
+    /// A register: for a scalar variable whose address is not taken, or a temporary.
     Register(Register),
     /// A place in memory.
     Memory(Location),

@@ -209,7 +209,8 @@ impl Elaborator<'_> {
         start
     }
 
-    /// Whether an access of one type may be made to a place of the other type: both are the same structure type, the same array type, or scalars.
+    /// Whether an access of one type may be made to a place of the other type: both are the same structure type, arrays of the same length
+    /// whose elements fit in this sense, or scalars.
     fn same_place(&self, a: &Type, b: &Type) -> bool {
         match (&a.kind, &b.kind) {
             (TypeKind::Array(a, one), TypeKind::Array(b, other)) => one == other && self.same_place(a, b),

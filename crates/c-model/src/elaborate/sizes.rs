@@ -62,7 +62,8 @@ fn bytes(size: i128, unit: u64) -> Option<u64> {
     (bytes > 0 && bytes < 1 << 32).then_some(bytes)
 }
 
-/// Analyses the code of an attempt, and adds to `sizes` the sizes that these allocations may have. Returns whether some of them are new.
+/// Analyses the code of an attempt, and adds to `sizes` the sizes that these allocations may have, but none above `MOST_BYTES`, and
+/// at most `MOST_SIZES` for each allocation. Returns whether some of them are new. After `MOST_ROUNDS` attempts, does nothing and returns false.
 pub(super) fn found_more(
     sizes: &mut Sizes,
     allocations: &[Sized],
@@ -242,7 +243,8 @@ impl Elaborator<'_> {
     }
 }
 
-/// The value of an expression if its only register has the value `number`; `None` if the value is undefined.
+/// The value of an expression if its only register has the value `number`; `None` if the value is undefined, or if the expression has other
+/// registers or pointers.
 fn evaluated(value: &Value, register: Register, number: i64) -> Option<i64> {
     match value {
         Value::Number(number) => Some(*number),

@@ -32,7 +32,8 @@ use super::calls::Argument;
 use super::objects::{Spot, Target};
 use super::{Elaborator, Instance, MOST_THREADS, Phase, Result, Writer};
 
-/// Maximum number of threads that one call of `pthread_create` in the text may create.
+/// Maximum number of threads that one call of `pthread_create` or `thrd_create` in the text may create, unless `Premises::threads_per_site` has a
+/// greater number.
 pub(super) const MOST_PER_SITE: usize = 16;
 
 /// The function that a thread executes, with its arguments.
@@ -205,7 +206,7 @@ impl Elaborator<'_> {
         self.read(&target, span)
     }
 
-    /// Elaborates a call of a function of `pthread.h` or `threads.h`. Returns `None` for the name of any other function.
+    /// Elaborates a call of a function that creates, joins, detaches, ends, names or compares threads. Returns `None` for any other function.
     pub(super) fn thread_builtin(
         &mut self,
         name: &str,

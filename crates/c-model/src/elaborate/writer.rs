@@ -46,7 +46,7 @@ pub(super) struct Writer {
     pub ending: bool,
     /// Whether the code belongs to a function that `pthread_once` calls.
     pub in_once: bool,
-    /// The number of nested read-side critical sections of RCU that the thread is in; `None` if it does not use RCU.
+    /// The register that counts the nested read-side critical sections of RCU that the thread is in; `None` if it does not use RCU.
     pub nesting: Option<Register>,
     pub span: Span,
 }

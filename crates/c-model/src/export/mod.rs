@@ -86,7 +86,8 @@ fn write_file(file: &ast::File, program: &Program, title: &str) -> Result<String
     Ok(prelude::before(title, writer.wide, &writer.helpers) + &writer.text)
 }
 
-/// Whether the program needs 64-bit integers: it has a type whose sums may exceed `int`, or a constant that does not fit into `int`.
+/// Whether the program needs 64-bit integers: it has a type whose sums may exceed `int`, a shared variable whose range exceeds `int`, or a
+/// constant that does not fit into `int`.
 fn is_wide(file: &ast::File, program: &Program) -> bool {
     let wide_type =
         |op: &UnaryOp| matches!(op, UnaryOp::Unsigned(w) | UnaryOp::Signed(w) if *w >= Width::Bits32);

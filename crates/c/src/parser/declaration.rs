@@ -289,7 +289,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The parameters of a function, up to the closing parenthesis; and whether it is variadic.
+    /// The parameters of a function, up to the closing parenthesis, `None` for `()`; and whether it is variadic.
     fn parameters(&mut self) -> Read<(Option<Vec<Parameter>>, bool)> {
         if self.takes(")") {
             return Ok((None, false));

@@ -33,7 +33,7 @@ struct Words {
 }
 
 impl Words {
-    /// Records a keyword of an arithmetic type; returns false for any other word.
+    /// Records a keyword of an arithmetic type, or `void`; returns false for any other word.
     fn takes(&mut self, word: &str) -> bool {
         match word {
             "long" => self.long += 1,

@@ -88,9 +88,9 @@ pub struct Layout {
     pub words: usize,
     /// The location of each thread.
     pub locations: Vec<Field>,
-    /// The holder of the global lock: 0 if it is free, else the thread plus 1.
+    /// The holder of the global lock: 0 if it is free, else the index of the thread plus 1.
     pub lock: Field,
-    /// The favourite, the thread that moves next if it can: 0 if there is none, else the thread plus 1.
+    /// The favourite, the thread that moves next if it can: 0 if there is none, else the index of the thread plus 1.
     pub favourite: Field,
     /// The value of each memory cell.
     pub memory: Vec<Field>,

@@ -287,7 +287,7 @@ struct View {
 pub(super) struct Chooser<'a> {
     facts: &'a Facts,
     set: &'a StateSet,
-    /// The holder of the lock: 0 if it is free, else the thread plus 1.
+    /// The holder of the lock: 0 if it is free, else the index of the thread plus 1.
     holder: usize,
     threads: Vec<View>,
     /// The parts that each part requires, including itself; `None` if an edge of the part may close a cycle.

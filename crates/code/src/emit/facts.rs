@@ -96,8 +96,9 @@ pub(crate) fn facts(
     }
 }
 
-/// All objects with their nouns. Several objects with the same noun and the same owner are numbered, variables separately from allocations. A local
-/// variable names its thread if a global variable or one of another thread has the same noun.
+/// All objects with their nouns. Of the objects that the program uses, several with the same noun and the same owner are numbered, variables
+/// separately from allocations, and so is an allocation with the noun of a variable. A local variable names its thread if a global variable or one of
+/// another thread has the same noun.
 fn objects(core: &Core, nodes: &Nodes, layout: &Layout, threads: &[String]) -> Vec<Object> {
     let ids = || (0..core.objects.len() as u32).map(ObjectId);
     let nouns: Vec<String> = ids().map(|id| noun(core, nodes, id)).collect();

@@ -19,7 +19,7 @@ use crate::dataflow::forward::{Added, Cycles, Forward, Keep, walk};
 use crate::layout::classes::Layout;
 use crate::statement::each_statement;
 
-/// Number of rounds after which growing intervals are widened to the next constant of the program.
+/// Number of rounds after which growing intervals are widened to the next constant of the program or neighbour of one.
 const LARGE_STEPS: usize = 3;
 /// Number of rounds after which growing intervals are widened to infinity.
 const NO_STEPS: usize = 24;
@@ -32,8 +32,8 @@ const MOST_WORK: usize = 20_000_000;
 /// Number of registers whose intervals are copied in one unit of work. A statement may copy the intervals of all registers.
 const REGISTERS_IN_A_PIECE: usize = 256;
 
-/// Removes checks and assertions that cannot fail, and adds checks of values that may be undefined. If `stop` ends the analysis early, statements are
-/// missing, so the program must not be used.
+/// Removes checks and assertions that cannot fail and ends of the model that cannot be reached, and adds checks of values that may be
+/// undefined. If `stop` ends the analysis early, statements are missing, so the program must not be used.
 pub(crate) fn check(program: &mut Program, layout: &Layout, stop: &Stop<'_>) {
     let memory: Vec<Range> = layout.classes.iter().map(|class| join_all(class.values())).collect();
     let bounds = counters::bounds(program, layout, stop);

@@ -328,7 +328,7 @@ impl Term {
         self.clone().with(BinaryOp::Ge, low).and(self.with(BinaryOp::Le, high))
     }
 
-    /// Whether the term is always 0 or 1.
+    /// Whether the form of the term shows that it is always 0 or 1.
     pub fn is_truth(&self) -> bool {
         match self {
             Term::Number(number) => matches!(number, 0 | 1),

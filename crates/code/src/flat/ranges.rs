@@ -85,7 +85,7 @@ impl Range {
         (plain.low.into(), plain.high.into())
     }
 
-    /// `Some(true)` if all values are nonzero, `Some(false)` if the only value is 0.
+    /// `Some(true)` if all numbers of the hull are nonzero, `Some(false)` if 0 is the only one, otherwise `None`.
     pub fn truth(self) -> Option<bool> {
         let (low, high) = self.hull();
         match (low, high) {

@@ -143,7 +143,8 @@ pub struct Placed {
 }
 
 impl Layout {
-    /// Computes the layout of a program. If it has too many cells, only the first elements of large arrays are laid out.
+    /// Computes the layout of a program. If that fails, or threads share too many cells, only the first elements of large arrays are laid out. If
+    /// that does not help either, returns the first result.
     pub(crate) fn fitting(
         core: &Core,
         nodes: &Nodes,

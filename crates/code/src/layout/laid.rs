@@ -19,8 +19,8 @@ pub(crate) const FEWER: [u64; 4] = [256, 64, 16, 4];
 /// For each array of which only the first elements are laid out: the number of these elements.
 pub(crate) type Laid = HashMap<NodeId, u64>;
 
-/// For each array with more than `most` elements, the number of elements to lay out: `most`, or more if the program uses a greater constant index.
-/// Arrays of which this includes all elements are left out.
+/// For each array with more than `most` elements, except flexible ones, the number of elements to lay out: `most`, or more if the program uses a
+/// greater constant index. Arrays of which this includes all elements are left out.
 pub(crate) fn fewer(core: &Core, nodes: &Nodes, lengths: &Lengths, most: u64, stop: &Stop<'_>) -> Laid {
     let mut constants = Constants { core, nodes, most: HashMap::new() };
     for (number, object) in (0..).zip(&core.objects) {

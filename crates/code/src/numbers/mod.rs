@@ -95,7 +95,7 @@ impl Operand {
         self
     }
 
-    /// Whether the value is always 0 or 1.
+    /// Whether the range shows that the value is always 0 or 1.
     pub fn is_truth(&self) -> bool {
         self.range.0 >= 0 && self.range.1 <= 1
     }

@@ -121,7 +121,7 @@ pub enum StmtKind<S: Stage> {
     Load(Register, S::Place, Access),
     /// A scalar place gets a value, through the store buffer.
     Store(S::Place, S::Value, Access),
-    /// One indivisible step with empty buffers. The block contains no loops and no jumps.
+    /// One indivisible step, which waits until the thread's own buffer is empty. The block contains no loops and no jumps.
     Atomic(Vec<Stmt<S>>),
     /// One indivisible read-modify-write: `old` gets the value of the place; if `when` holds, `new` is written. Both `when` and `new` may read `old`.
     Update {
@@ -136,9 +136,10 @@ pub enum StmtKind<S: Stage> {
         /// How the program accesses the place.
         access: Access,
     },
-    /// Takes the one global lock, with empty buffers. Until the lock is released, no other thread loads, flushes or takes the lock.
+    /// Takes the one global lock, once the lock is free and the thread's own buffer is empty. Until the lock is released, no other thread reads or
+    /// writes memory, and none of its buffered stores reaches memory.
     Lock,
-    /// Releases the global lock, with empty buffers.
+    /// Releases the global lock, once the thread's own buffer is empty.
     Unlock,
     /// Waits until the value of the place, which is loaded into the register, satisfies the condition.
     Await {

@@ -165,7 +165,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Tries partial buffers, with a k that grows by at least 1 in each round and is as large as the spurious paths require.
+    /// Tries partial buffers, with a k that grows by at least 1 in each round and is at least as large as the spurious paths require.
     fn partial(&mut self) {
         let mut k = 0;
         loop {

@@ -222,7 +222,7 @@ impl Tables {
         (self.keys - self.agents.threads + thread) as Key
     }
 
-    /// The thread whose buffer has this key, if any.
+    /// The thread whose buffer has this key, if any. The key must not be that of a buffered store.
     pub fn buffer_owner(&self, key: Key) -> Option<usize> {
         (key as usize).checked_sub(self.keys - self.agents.threads)
     }

@@ -128,7 +128,7 @@ struct ThreadView {
 /// The facts that reductions need about a state.
 #[derive(Debug, Default)]
 struct View {
-    /// The holder of the lock: 0 if it is free, otherwise the thread plus 1.
+    /// The holder of the lock: 0 if it is free, otherwise the index of the thread plus 1.
     holder: usize,
     threads: Vec<ThreadView>,
 }

@@ -130,7 +130,8 @@ impl<'c> Sleep<'c> {
         place(&mut self.entries, store, Entry { asleep, set: 0, number });
     }
 
-    /// Makes room for `more` entries. `go_on` is called every few milliseconds; if it returns false, the table stays as it is.
+    /// Makes room for `more` entries in a large table; a small one grows when an entry is added. `go_on` is called every few milliseconds; if it
+    /// returns false, the table stays as it is.
     pub fn make_room(&mut self, store: &Store, more: usize, go_on: &mut dyn FnMut() -> bool) {
         if self.entries.len() >= LARGE_TABLE && self.is_full(more) {
             self.replace(store, self.entries.len() * 2, go_on);

@@ -3,10 +3,10 @@
 //!
 //! An abstract counterexample is examined as in s. 7 of FENCES12. (1, 2) If its events are an execution of the exact memory model, the program is
 //! unsafe. (3) If they are feasible with abstract buffers and exact integers, more stores must be kept in order. (4) Otherwise the abstraction of
-//! integers is too coarse, and the domain is refined: the clip constant of zones grows, or interpolants give new predicates. Sometimes neither
-//! refinement excludes the counterexample, or excluding it takes more than a few stores in order. Then *summary cells* keep the values of the stores
-//! that are not kept in order. There are summary cells only for as few memory cells as suffice to exclude the counterexample. A search without a
-//! counterexample is a proof, and its states are an inductive invariant.
+//! integers is too coarse, and the domain is refined: zones get a larger clip constant, rows for sums or thresholds for widening, and interpolants
+//! give new predicates. Sometimes neither refinement excludes the counterexample, or excluding it takes more than a few stores in order. Then
+//! *summary cells* keep the values of the stores that are not kept in order. There are summary cells only for as few memory cells as suffice to
+//! exclude the counterexample. A search without a counterexample is a proof, and its states are an inductive invariant.
 
 pub mod path;
 
@@ -44,7 +44,8 @@ pub struct Options {
     pub clip: i32,
     /// Which of these parameters are never refined.
     pub fixed: Fixed,
-    /// If set, exact buffers with this bound are used instead of abstract ones, and the answer is `unknown` if a store does not fit.
+    /// If set, exact buffers with this bound are used instead of abstract ones, and the answer is `unknown` if a store does not
+    /// fit, unless a violation is found.
     pub buffer_bound: Option<Bound>,
     /// The order in which the search expands states.
     pub order: Order,
@@ -175,7 +176,7 @@ impl WithDomain for &mut Run<'_, '_> {
 }
 
 impl Run<'_, '_> {
-    /// Searches and refines until all properties are answered.
+    /// Searches and refines until all properties are answered, or an error ends the run.
     fn iterate<D: Domain>(&mut self, mut domain: D) {
         loop {
             let open = self.open();

@@ -5,7 +5,8 @@
 //! `cegar`. The number of contexts grows from 1 on, so a violation is found with the smallest number that exhibits it.
 //!
 //! If there is no violation within the bound, the answer is `unknown`. The program is safe only if more contexts would not reach a single new state
-//! and no two stores were merged because of the bound; then engine `cegar` is run to find a certificate.
+//! and, if it has several threads, no two stores were merged because of the bound; then engine `cegar` is run to find a certificate, if one is
+//! wanted.
 
 pub mod groups;
 mod layers;
@@ -187,7 +188,7 @@ impl WithDomain for &mut Run<'_, '_> {
 }
 
 impl Run<'_, '_> {
-    /// Allows more and more contexts until every property is answered.
+    /// Allows more and more contexts until every property is answered, `most` contexts have been allowed, or a limit is reached.
     fn iterate<D: Domain>(&mut self, mut domain: D) {
         while self.bound <= self.most && !self.open().is_empty() {
             match self.explore(&mut domain) {

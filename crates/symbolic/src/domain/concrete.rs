@@ -74,7 +74,8 @@ struct Range {
 }
 
 impl Range {
-    /// Intersects the range with a condition. Returns false if the condition is not a conjunction of bounds of this cell alone.
+    /// Intersects the range with the conjuncts of a condition that have the form `cell >= c`, `cell <= c` or `cell == c`. Returns false if there are
+    /// others.
     fn restrict(&mut self, cell: CellId, condition: &Expr<CellId>) -> bool {
         match condition {
             Expr::Binary(BinaryOp::And, left, right) => {

@@ -324,7 +324,8 @@ impl Moduli {
         }
     }
 
-    /// Propagates the moduli of written cells to the cells that are read. Returns whether a modulus has changed.
+    /// Propagates the moduli of written cells to the cells that are read, and those of the cells that an assumed or asserted `==` or `!=` compares to
+    /// each other. Returns whether a modulus has changed.
     fn trace(&mut self, program: &Program, machine: &BufferMachine<'_>, t: ThreadId, op: &Op) -> bool {
         let register = |r: RegisterId| machine.cells.id(Cell::Register(t, r));
         let memory = |address: &fencewright_program::Address| -> Vec<CellId> {

@@ -145,7 +145,8 @@ impl<M: Machine> Counterexample<M> {
         }
     }
 
-    /// Whether the path is feasible, as far as a domain can tell. If a limit is exceeded in one of its steps, it counts as feasible.
+    /// Whether the path is feasible, as far as a domain can tell. If a limit is exceeded in one of its steps, it counts as feasible; if
+    /// that happens in the evidence at its end, as infeasible.
     pub fn is_feasible<D: Domain>(&self, machine: &M, domain: &mut D, limits: &Limits) -> bool {
         let contents = machine.contents();
         domain.attach(&contents);

@@ -210,7 +210,7 @@ impl<'a, 'p> Confirmation<'a, 'p> {
     }
 
     /// The number of executions of the reference semantics up to the order of independent events, and whether they satisfy the property (the inner
-    /// `None` if that cannot be computed); `None` if confirmation does not include an enumeration.
+    /// `None` if that cannot be computed); the error is why the enumeration is incomplete. `None` if confirmation does not include an enumeration.
     fn enumerated(&mut self, property: &Property) -> Option<Result<(u64, Option<bool>), Incomplete>> {
         let exploration = self.confirm.exploration?;
         let same = |p: &Property| p.name == property.name && p.kind == property.kind;

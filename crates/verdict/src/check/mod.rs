@@ -177,7 +177,8 @@ impl<'a, 'p> Door<'a, 'p> {
     }
 
     /// Receives an answer while the engine still runs. An answer that can be neither confirmed nor refuted, for example for lack of time, is dropped;
-    /// the same or a better answer may still be confirmed later. An answer without evidence is kept until the end of the run.
+    /// the same or a better answer may still be confirmed later. If answers are confirmed, one that would rely on the engine
+    /// alone is kept until the end of the run.
     fn admit_early(&mut self, n: usize, early: Early) {
         let seconds = self.start.elapsed().as_secs_f64();
         let confirms = self.confirmation.confirms();

@@ -14,9 +14,9 @@ pub(crate) enum Form {
     Implicit(Operation),
     /// `__sync_lock_release`: a release store of 0.
     LockRelease,
-    /// By its name, with a pointer to the place as an argument. The plain operation, named here, takes the place itself: `WRITE_ONCE(x, 1)`.
+    /// By its name, with a pointer to the place as an argument. The relaxed operation, named here, takes the place itself: `WRITE_ONCE(x, 1)`.
     Pointer(Operation, &'static str),
-    /// By its name. The plain operation, named here, has the same arguments.
+    /// By its name. The relaxed operation, named here, has the same arguments.
     Renamed(Operation, &'static str),
     /// A read-modify-write, of any order.
     Modify,

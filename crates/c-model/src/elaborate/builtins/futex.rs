@@ -283,7 +283,7 @@ impl Elaborator<'_> {
         self.branch(woken, span, was_woken, ends)
     }
 
-    /// Wakes at most as many threads as the call says.
+    /// Wakes at most as many threads as the call says; at most one if that number is not positive.
     fn futex_wake(&mut self, call: BuiltinCall, bits: Operand) -> Result<Operand> {
         let span = call.span;
         let address = self.futex_address(call, 1)?;

@@ -1,8 +1,8 @@
 //! Mutexes, spin locks and reader-writer locks of pthread, `<threads.h>` and Linux.
 //!
 //! A mutex holds the number of its owner plus one, or 0 if it is free. Locking is one atomic step that waits until the mutex is free; locking and
-//! unlocking drain the store buffer, like the locked instructions that implement them on x86. A spin lock is locked in the same way and unlocked by a
-//! plain store after a store-store fence.
+//! unlocking drain the store buffer, like the locked instructions that implement them on x86. A spin lock is locked in the same way; it is unlocked
+//! by a store-store fence and a store, neither of which drains the buffer.
 //!
 //! A destroyed lock holds [`DESTROYED`] until it is initialised again. Uses that POSIX leaves undefined violate `assertions`. These assertions are
 //! part of the atomic steps above; the interval analysis removes them if no thread destroys the lock.

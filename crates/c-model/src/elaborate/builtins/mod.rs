@@ -1,9 +1,9 @@
 //! Builtins: functions without a body that are recognised by name. They belong to the C library, compilers, Linux, or verification tools.
 //!
 //! Each family has a module of its own, with a table from names to operations ([`Named`]) and the translation of these operations to reads, writes,
-//! read-modify-writes and fences. `docs/c.md` says which event each operation is under TSO and PSO. In short: every load is plain; a relaxed store is
-//! plain, a release store has a store-store fence before it, and a sequentially consistent store is a swap; every read-modify-write drains the store
-//! buffer.
+//! read-modify-writes and fences. `docs/c.md` says which event each operation is under TSO and PSO. In short: every load is a load without a fence,
+//! and so is a relaxed store; a release store has a store-store fence before it, and a sequentially consistent store is a swap; every
+//! read-modify-write drains the store buffer.
 
 mod assembly;
 mod atomics;

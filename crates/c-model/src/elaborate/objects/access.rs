@@ -128,7 +128,7 @@ impl Elaborator<'_> {
         object.origin == Origin::Global && object.purpose == Purpose::Program
     }
 
-    /// Writes a place. A store is emitted unless the write is dead or executed at translation time.
+    /// Writes a place. For memory, a store is emitted unless the write is dead or executed at translation time.
     pub fn write(&mut self, target: &Target, operand: Operand, span: Span) -> Result<()> {
         let location = match &target.spot {
             Spot::Register(register) => return self.write_register(*register, operand, span),

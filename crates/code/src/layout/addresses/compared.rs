@@ -136,7 +136,7 @@ impl Resolver<'_> {
     }
 
     /// Compares two pointers into a class for order: by their numbers, unless the chosen order of their objects is the reverse of the order of the
-    /// numbers.
+    /// numbers. Ends the model where the order is unknown.
     pub(super) fn ordered(&mut self, class: usize, op: BinaryOp, x: &Term, y: &Term) -> Term {
         let layout = self.layout;
         let of = &layout.classes[class];

@@ -112,7 +112,7 @@ pub fn value(e: &Expr<CellId>, numbers: Numbers) -> Result<Value, Outside> {
     }
 }
 
-/// Whether an expression evaluates to 0 or 1.
+/// Whether an expression evaluates to 0 or 1 because of its outermost operator.
 fn is_truth(e: &Expr<CellId>) -> bool {
     match e {
         Expr::Unary(UnaryOp::Not, _) => true,

@@ -285,7 +285,7 @@ impl Order {
         }
     }
 
-    /// Removes dead assignments, and determines the cells that each fresh value is compared with.
+    /// Removes dead assignments, and determines the points and cells that each fresh value is compared with.
     fn needed_only(&self, ops: &mut Vec<RankOp<Operand>>, after: &Live) {
         let mut needed: Vec<CellId> = after.to_vec();
         let add = |needed: &mut Vec<CellId>, operand: &Operand| {

@@ -1,7 +1,7 @@
 //! Thresholds for widening: large constants of the program to which bounds may be raised.
 //!
 //! A loop that counts to a million needs a bound of a million, but no bounds in between. So a bound that exceeds the clip constant is not dropped but
-//! raised to the next mark: the number of zones remains finite, bounded by the number of marks.
+//! raised to the next mark, which keeps the number of zones finite.
 
 use std::collections::BTreeSet;
 

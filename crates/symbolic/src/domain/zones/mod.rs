@@ -157,7 +157,7 @@ impl Zones {
             .collect()
     }
 
-    /// Zones that are not clipped. They are the most precise ones, but there are infinitely many of them.
+    /// Zones that are not clipped. They are the most precise ones, but there are too many of them for a search.
     pub fn unclipped() -> Self {
         Zones::new(i32::MAX - 1, true)
     }

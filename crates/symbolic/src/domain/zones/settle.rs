@@ -9,7 +9,7 @@ pub(super) fn exact(m: &[i32], size: usize, i: usize) -> Option<i64> {
     (high != NONE && low != NONE && high == -low).then_some(i64::from(high))
 }
 
-/// Reduced product: refines residues by bounds, and tightens bounds by residues. Returns false if they contradict each other. `rows` has the index of
+/// Reduced product: refines residues by bounds, and tightens bounds by residues. Returns false if they contradict each other. `rows` has the row of
 /// each cell of the step.
 pub(super) fn settle(
     m: &mut [i32],
