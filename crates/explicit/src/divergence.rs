@@ -29,8 +29,8 @@ fn stores(action: &Action) -> bool {
 }
 
 /// One sentence for each memory cell whose values grew, with the source position of a store in a loop to its variable, if there is one; for each
-/// named register that an assignment in a loop made grow, with its position; and for each long buffer whose thread stores in a loop without draining it,
-/// with the position of the store.
+/// named register that an assignment in a loop made grow, with its position; and for each long buffer whose thread stores in a loop without draining
+/// it, with the position of the store.
 pub fn explain(program: &Program, code: &Code, sizes: &Sizes) -> Vec<(String, Option<Span>)> {
     let mut sentences = Vec::new();
     for (thread, &entries) in program.threads.iter().zip(&sizes.entries) {

@@ -32,8 +32,7 @@ use super::calls::Argument;
 use super::objects::{Spot, Target};
 use super::{Elaborator, Instance, MOST_THREADS, Phase, Result, Writer};
 
-/// Maximum number of threads that one call of `pthread_create` or `thrd_create` in the text may create, unless `Premises::threads_per_site` has a
-/// greater number.
+/// Maximum number of threads that one call in the text may create, unless `Premises::threads_per_site` has a greater number.
 pub(super) const MOST_PER_SITE: usize = 16;
 
 /// The function that a thread executes, with its arguments.

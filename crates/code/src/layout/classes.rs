@@ -143,8 +143,7 @@ pub struct Placed {
 }
 
 impl Layout {
-    /// Computes the layout of a program. If that fails, or threads share too many cells, only the first elements of large arrays are laid out. If
-    /// that does not help either, returns the first result.
+    /// Computes the layout of a program: if that fails or gives too many shared cells, with only the first elements of large arrays, if that helps.
     pub(crate) fn fitting(
         core: &Core,
         nodes: &Nodes,
