@@ -11,6 +11,8 @@
 //! its object. A fence, a store-store fence, an indivisible step, and the start or end of an atomic section empty the set, because no later store
 //! overtakes a store from before them.
 //!
+//! The stores by which `calloc` clears an object that comes back from `free` are such stores as well.
+//!
 //! A store that is never overtaken needs no test. Other threads can observe that the thread has executed the store only when the store itself reaches
 //! memory. So if an object is freed while the store is in the buffer, then in some execution the object is freed before the store is executed, and
 //! this execution violates `memory`. For the same reason the tests never end the model under SC and TSO if the program satisfies `memory`.
@@ -20,11 +22,12 @@ use fencewright_text::Stop;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::{
-    Base, Core, Location, NodeId, Object, ObjectEvent, Origin, Stmt, StmtKind, Symbolic, ThreadNumber, Value,
+    Base, Core, Location, NodeId, Object, ObjectEvent, ObjectId, Origin, Stmt, StmtKind, Symbolic,
+    ThreadNumber, Value,
 };
 use crate::dataflow::forward::{Added, Cycles, Forward, Keep, walk};
-use crate::nodes::Nodes;
-use crate::reuse::is_later;
+use crate::nodes::{Nodes, Shape};
+use crate::reuse::{Reuse, is_later};
 
 /// A store that a later store of its thread may overtake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,7 +62,7 @@ pub(crate) struct LateStores {
 
 impl LateStores {
     /// Finds the late stores of a program. The code is the same afterwards, unless it is time to stop.
-    pub fn of(core: &mut Core, nodes: &Nodes, stop: &Stop<'_>) -> Self {
+    pub fn of(core: &mut Core, nodes: &Nodes, reuse: Reuse, stop: &Stop<'_>) -> Self {
         let (mut late, mut frees) = (LateStores::default(), Vec::new());
         let Core { threads, objects, .. } = core;
         // The threads that allocate are found by the objects, because not every allocation has a statement: `main` may have executed some at
@@ -79,6 +82,7 @@ impl LateStores {
                 nodes,
                 thread: number,
                 late: &mut late,
+                reuse,
                 indivisible: false,
                 allocations: FxHashSet::default(),
                 held: FxHashMap::default(),
@@ -125,6 +129,7 @@ struct Analysis<'a> {
     nodes: &'a Nodes,
     thread: ThreadNumber,
     late: &'a mut LateStores,
+    reuse: Reuse,
     /// Whether the walk is in an indivisible step, whose stores reach memory at once.
     indivisible: bool,
     /// The positions of the allocations seen so far.
@@ -140,6 +145,22 @@ struct Analysis<'a> {
 }
 
 impl Analysis<'_> {
+    /// A store overtakes the stores in the buffer.
+    fn overtake(&mut self, facts: &mut Facts) {
+        for (node, late) in facts.buffered.drain() {
+            let found = self.late.stores.entry(node).or_default();
+            if !found.contains(&late) {
+                found.push(late);
+            }
+        }
+    }
+
+    /// Whether an allocation may return a freed object and fill it with zeros.
+    fn may_clear(&self, object: ObjectId) -> bool {
+        let object = &self.objects[object.0 as usize];
+        self.reuse != Reuse::Never && !object.undefined && is_later(object.origin)
+    }
+
     /// Whether a store to this place may be a store to an object whose lifetime another thread ends.
     fn is_foreign(&self, place: &Location) -> bool {
         match place.base {
@@ -150,6 +171,17 @@ impl Analysis<'_> {
                 Origin::Heap { .. } => true,
             },
         }
+    }
+}
+
+/// The classes of the scalars that a place of this node consists of.
+fn scalars(nodes: &Nodes, node: NodeId) -> Vec<NodeId> {
+    match nodes.shape_of(node) {
+        Shape::Record(_, members) => {
+            members.iter().flatten().flat_map(|member| scalars(nodes, *member)).collect()
+        }
+        Shape::Array(_, element) => scalars(nodes, *element),
+        _ => vec![nodes.find(node)],
     }
 }
 
@@ -202,17 +234,19 @@ impl Forward<Symbolic> for Analysis<'_> {
                 facts.buffered.clear();
             }
             StmtKind::Store(place, value, _) if !self.indivisible => {
-                for (node, late) in facts.buffered.drain() {
-                    let found = self.late.stores.entry(node).or_default();
-                    if !found.contains(&late) {
-                        found.push(late);
-                    }
-                }
+                self.overtake(facts);
                 if self.is_foreign(place) {
                     let (thread, span) = (self.thread, statement.span);
                     let late = Late { thread, span, undefined: may_be_undefined(value) };
                     facts.buffered.insert((self.nodes.find(place.node), late));
                 }
+            }
+            // `calloc` clears an object that comes back. Other threads have no pointer to the object before a later store overtakes these stores.
+            StmtKind::Special(ObjectEvent::Allocate(_, object)) if self.may_clear(*object) => {
+                self.overtake(facts);
+                let late = Late { thread: self.thread, span: statement.span, undefined: false };
+                let node = self.objects[object.0 as usize].node;
+                facts.buffered.extend(scalars(self.nodes, node).into_iter().map(|node| (node, late)));
             }
             StmtKind::Special(ObjectEvent::Free(..) | ObjectEvent::End(_)) => {
                 let held = match (self.indivisible, facts.inside, facts.outside) {

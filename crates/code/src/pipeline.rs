@@ -101,8 +101,11 @@ pub fn translate(
     simplify(&mut core, &nodes, !options.suppositions_wait, stop);
     stop.or_go_on()?;
     hazards::end_unfenced(&mut core, &nodes, stop);
-    let late =
-        if options.late_stores { LateStores::of(&mut core, &nodes, stop) } else { LateStores::default() };
+    let late = if options.late_stores {
+        LateStores::of(&mut core, &nodes, reuse, stop)
+    } else {
+        LateStores::default()
+    };
     stop.or_go_on()?;
     let (file, plain, facts) = to_fw(&core, nodes, late, sources, Options { reuse, ..options }, stop)?;
     Ok(Translated { file, plain, facts, calls: core.calls, warnings: core.warnings })

@@ -2,9 +2,11 @@
 //! goes through the operations that can be weakened alone, in the order of the text, and weakens each that can be weakened together with those
 //! before it.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
 
-use fencewright_engines::{Limits, Progress};
+use fencewright_engines::{Limits, Progress, Reason};
+use fencewright_lang::Stop;
 use fencewright_lang::orders::Operation;
 use fencewright_program::{Program, Property, Span, ThreadId};
 
@@ -140,9 +142,16 @@ impl Work<'_> {
                 need.get_or_insert(Need::Unknown(reason.to_string()));
                 break;
             }
-            let Some(program) = self.subject.weakened(&[form]) else {
-                need.get_or_insert(Need::Unknown("its weakest form cannot be written here".into()));
-                continue;
+            let program = match self.weakened(&[form]) {
+                Ok(Some(program)) => program,
+                Ok(None) => {
+                    need.get_or_insert(Need::Unknown("its weakest form cannot be written here".into()));
+                    continue;
+                }
+                Err(reason) => {
+                    need.get_or_insert(Need::Unknown(reason.to_string()));
+                    break;
+                }
             };
             let identity = self.subject.identity(&program);
             if failed.contains(&identity) {
@@ -208,8 +217,16 @@ impl Work<'_> {
         if self.limits.exceeded(0).is_some() {
             return false;
         }
-        let program = self.subject.weakened(forms);
-        program.is_some_and(|program| self.verify(program).is_ok())
+        let program = self.weakened(forms);
+        program.is_ok_and(|program| program.is_some_and(|program| self.verify(program).is_ok()))
+    }
+
+    /// The program with these forms of operations; `None` if the changed text is no program.
+    fn weakened(&self, forms: &[&WeakForm]) -> Result<Option<Program>, Reason> {
+        let reason = OnceCell::new();
+        let ask = || self.limits.exceeded(0).is_some_and(|why| reason.set(why).is_ok());
+        let program = self.subject.weakened(forms, &Stop::when(&ask));
+        reason.into_inner().map_or(Ok(program), Err)
     }
 }
 

@@ -1,12 +1,14 @@
 //! Finds the places for fences in a source text, and writes fences back into the text.
 
+use std::cell::OnceCell;
+
 use fencewright_engines::fingerprint::fingerprint;
-use fencewright_engines::{Limits, Progress};
+use fencewright_engines::{Limits, Progress, Reason};
 use fencewright_lang::edit::{Edit, What};
-use fencewright_lang::load::load_again;
+use fencewright_lang::load::{Failure, load_again};
 use fencewright_lang::lower::Defines;
 use fencewright_lang::places::{self, Placed};
-use fencewright_lang::{Diagnostic, Loaded, Sources, edit};
+use fencewright_lang::{Diagnostic, Loaded, Sources, Stop, edit};
 
 use crate::candidate::{Candidate, Kind};
 use crate::fenced::{Fenced, same};
@@ -54,7 +56,13 @@ pub fn edited(
         return Ok(texts);
     }
     let unwritable = || "the fences cannot be written here in this format".to_string();
-    let again = load_again(loaded, &texts).map_err(|_| unwritable())?;
+    let unverified = |reason: String| format!("the edited text could not be verified: {reason}");
+    let reason = OnceCell::new();
+    let ask = || limits.exceeded(0).is_some_and(|why| reason.set(why).is_ok());
+    let again = load_again(loaded, &texts, &Stop::when(&ask)).map_err(|failure| match failure {
+        Failure::Wrong(_) => unwritable(),
+        Failure::Stopped(_) => unverified(reason.get().cloned().unwrap_or(Reason::Cancelled).to_string()),
+    })?;
     // The edited text is verified itself, because its translation may differ from the program with these fences. A locked instruction in place of a
     // store also reads the value that it overwrites. And where there is a fence, the translation of C omits tests for stores that reach memory after
     // the lifetime of their object.
@@ -65,6 +73,6 @@ pub fn edited(
     match goal.examine(&again.program, limits, &Progress::default()) {
         Examined::Met(_) => Ok(texts),
         Examined::Violated(_) | Examined::Lost(_) => Err(unwritable()),
-        Examined::Unknown(reason) => Err(format!("the edited text could not be verified: {reason}")),
+        Examined::Unknown(reason) => Err(unverified(reason)),
     }
 }

@@ -115,8 +115,8 @@ impl Subject<'_> {
         identity(program, self.model)
     }
 
-    /// The program with these forms of operations; `None` if the changed text cannot be loaded as a program.
-    pub fn weakened(self, forms: &[&WeakForm]) -> Option<Program> {
+    /// The program with these forms of operations; `None` if the changed text is no program, or if it is time to stop.
+    pub fn weakened(self, forms: &[&WeakForm], stop: &Stop<'_>) -> Option<Program> {
         let mut program = None;
         let (mut edges, mut texts) = (Vec::new(), BTreeMap::<FileId, Vec<Change>>::new());
         for form in forms {
@@ -130,7 +130,7 @@ impl Subject<'_> {
                 Some(changes) => changed(&file.text, changes),
                 None => Ok(file.text.clone()),
             });
-            program = Some(load_again(self.loaded, &sources.ok()?).ok()?.program);
+            program = Some(load_again(self.loaded, &sources.ok()?, stop).ok()?.program);
         }
         let program = program.unwrap_or_else(|| self.loaded.program.clone());
         Some(if edges.is_empty() { program } else { replaced(program, &edges) })

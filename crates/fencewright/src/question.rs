@@ -128,7 +128,7 @@ impl Question {
     /// Checks the properties. Returns an answer for each property, in the order of the program or of the names given.
     pub fn check(&self, program: &Program) -> Result<Vec<Answer>, Error> {
         let limits = self.budget.start();
-        let mut posed = self.pose(&program.read_for(&self.properties, self.model)?)?;
+        let mut posed = self.pose(&program.read_for(&self.properties, self.model, &limits)?)?;
         posed.program.warn_of_races(&limits);
         let checked = posed.check(self.model, &limits, &Progress::default(), &mut |_, _| {});
         let answer = |checked| Answer { program: posed.program.clone(), model: self.model, checked };
@@ -189,9 +189,23 @@ impl Question {
             cegar: self.options.cegar,
             ..robust::Options::default()
         };
-        let read = program.for_robustness();
-        let program = read.as_ref().unwrap_or(program);
-        robust::analyse(&program.loaded().program, &options, &self.budget.start(), &Progress::default())
+        let limits = self.budget.start();
+        // The translation for other properties has other executions, so it does not do.
+        match program.for_robustness(&limits) {
+            Ok(read) => robust::analyse(&read.loaded().program, &options, &limits, &Progress::default()),
+            Err(error) => {
+                let reason = match error {
+                    Error::Unfinished { reason, .. } => reason,
+                    Error::Text(wrong) => {
+                        let first = wrong.diagnostics.first();
+                        let message = first.map_or_else(String::new, |first| first.message.clone());
+                        Reason::Unsupported(message, first.map(|first| first.span))
+                    }
+                    error => Reason::Unsupported(error.to_string(), None),
+                };
+                robust::undecided(&program.loaded().program, &options, reason)
+            }
+        }
     }
 
     /// Limits whose time starts now.

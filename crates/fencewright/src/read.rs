@@ -1,5 +1,8 @@
 //! Reading programs.
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -75,22 +78,28 @@ impl Reader {
 
     /// Reads a program whose main file has this name and these contents; `open` reads the included files.
     pub fn read_with(&self, name: &str, bytes: &[u8], open: &Open<'_>) -> Result<Program, Error> {
-        // Keeps the reason for stopping. When the error is reported, memory has been freed, so polling the limits again might give a different
-        // reason.
-        let reason = OnceCell::new();
-        let ask = || self.limits.exceeded(0).is_some_and(|why| reason.set(why).is_ok());
-        let stop = fencewright_lang::Stop::when(&ask);
         let options = self.options_for(name)?;
-        let loader = Loader { front_end: self.format, options: &options, stop: &stop, open };
-        match loader.load(name, bytes) {
-            Ok(loaded) => Ok(Program { loaded: Arc::new(loaded) }),
-            Err(Failure::Wrong(error)) => Err(Error::Text(error)),
-            Err(Failure::Stopped(at)) => {
-                let reason = reason.get().cloned().unwrap_or(Reason::Cancelled);
-                Err(Error::Unfinished { reason, at })
-            }
-        }
+        let loaded = loaded_within(&self.limits, |stop| {
+            Loader { front_end: self.format, options: &options, stop, open }.load(name, bytes)
+        });
+        Ok(Program { loaded: Arc::new(loaded?) })
     }
+}
+
+/// What `load` loads, or the limit that was reached.
+fn loaded_within(
+    limits: &Limits,
+    load: impl FnOnce(&fencewright_lang::Stop<'_>) -> Result<Loaded, Failure>,
+) -> Result<Loaded, Error> {
+    // Keeps the reason for stopping. When the error is reported, memory has been freed, so polling the limits again might give a different reason.
+    let reason = OnceCell::new();
+    let ask = || limits.exceeded(0).is_some_and(|why| reason.set(why).is_ok());
+    load(&fencewright_lang::Stop::when(&ask)).map_err(|failure| match failure {
+        Failure::Wrong(error) => Error::Text(error),
+        Failure::Stopped(at) => {
+            Error::Unfinished { reason: reason.get().cloned().unwrap_or(Reason::Cancelled), at }
+        }
+    })
 }
 
 /// A program with the text that it was read from. Copies are cheap.
@@ -176,8 +185,8 @@ impl Program {
     /// Like [`certify`](Program::certify), but stops when a limit is reached.
     pub fn certify_within(&self, certificate: &Certificate, limits: &Limits) -> Result<Accepted, Error> {
         let loaded = match certificate.claim {
-            Claim::Robust { .. } => self.for_robustness()?.loaded,
-            _ => self.loaded_for(certificate.properties(), certificate.model())?,
+            Claim::Robust { .. } => self.for_robustness(limits)?.loaded,
+            _ => self.loaded_for(certificate.properties(), certificate.model(), limits)?,
         };
         if certificate.program != fingerprint(&loaded.program) {
             return Err(Error::Question("the certificate is about another program".into()));
@@ -215,11 +224,21 @@ impl Program {
     }
 
     /// The program, read again if these properties or this model require a different translation ([`Options::ask`], [`Options::ask_models`]).
-    pub(crate) fn read_for(&self, properties: &[String], model: MemoryModel) -> Result<Program, Error> {
-        Ok(Program { loaded: self.loaded_for(properties, Some(model))? })
+    pub(crate) fn read_for(
+        &self,
+        properties: &[String],
+        model: MemoryModel,
+        limits: &Limits,
+    ) -> Result<Program, Error> {
+        Ok(Program { loaded: self.loaded_for(properties, Some(model), limits)? })
     }
 
-    fn loaded_for(&self, properties: &[String], model: Option<MemoryModel>) -> Result<Arc<Loaded>, Error> {
+    fn loaded_for(
+        &self,
+        properties: &[String],
+        model: Option<MemoryModel>,
+        limits: &Limits,
+    ) -> Result<Arc<Loaded>, Error> {
         let Loaded { options: present, facts, .. } = &*self.loaded;
         let mut options = present.clone();
         options.ask(properties);
@@ -230,22 +249,23 @@ impl Program {
         if !present.c.in_order && !facts.late_stores {
             options.c.in_order = false;
         }
-        self.loaded_as(options)
+        self.loaded_as(options, limits)
     }
 
     /// The program, read again if the question of robustness requires a different translation ([`Options::ask_robustness`]). Witnesses and
     /// certificates of robustness are about this program.
-    pub fn for_robustness(&self) -> Result<Program, Error> {
+    pub fn for_robustness(&self, limits: &Limits) -> Result<Program, Error> {
         let mut options = self.loaded.options.clone();
         options.ask_robustness();
-        Ok(Program { loaded: self.loaded_as(options)? })
+        Ok(Program { loaded: self.loaded_as(options, limits)? })
     }
 
-    fn loaded_as(&self, options: Options) -> Result<Arc<Loaded>, Error> {
+    fn loaded_as(&self, options: Options, limits: &Limits) -> Result<Arc<Loaded>, Error> {
         if options == self.loaded.options {
             return Ok(self.loaded.clone());
         }
         let otherwise = Loaded { options, ..Loaded::clone(&self.loaded) };
-        Ok(Arc::new(load_again(&otherwise, &self.loaded.sources)?))
+        let again = |stop: &fencewright_lang::Stop<'_>| load_again(&otherwise, &self.loaded.sources, stop);
+        Ok(Arc::new(loaded_within(limits, again)?))
     }
 }

@@ -214,12 +214,13 @@ impl PosedRepair {
         edit::changes(self.program.loaded(), &edits)
     }
 
-    /// The changes of texts that insert one fence; `None` if the resulting text is not a program.
-    pub fn changes_for(&self, fence: &Candidate) -> Option<Changes> {
+    /// The changes of texts that insert one fence; `None` if the resulting text is not a program, or if a limit is reached.
+    pub fn changes_for(&self, fence: &Candidate, limits: &Limits) -> Option<Changes> {
         let loaded = self.program.loaded();
         let edits = [edit_for(fence)];
         let texts = edit::edited(loaded, &edits).ok()?;
-        load_again(loaded, &texts).ok()?;
+        let ask = || limits.exceeded(0).is_some();
+        load_again(loaded, &texts, &Stop::when(&ask)).ok()?;
         edit::changes(loaded, &edits).ok()
     }
 }

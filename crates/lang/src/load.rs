@@ -33,15 +33,15 @@ pub fn load(
     finished(Loader { front_end, options: &options, stop: &Stop::never(), open: &alone }.load(name, bytes))
 }
 
-/// Loads a program again from changed texts of its files, for example after an edit.
-pub fn load_again(loaded: &Loaded, sources: &Sources) -> Result<Loaded, Box<LoadError>> {
+/// Loads a program again from changed texts of its files, for example after an edit, or with other options.
+pub fn load_again(loaded: &Loaded, sources: &Sources, stop: &Stop<'_>) -> Result<Loaded, Failure> {
     let open = |name: &str| match sources.named(name) {
         Some(file) => Ok(sources.file(file).text.clone().into_bytes()),
         None => Err("it was not included before".to_owned()),
     };
     let (front_end, options) = (Some(loaded.front_end), &loaded.options);
-    let loader = Loader { front_end, options, stop: &Stop::never(), open: &open };
-    finished(loader.load(sources.name(), sources.main().text.as_bytes()))
+    let loader = Loader { front_end, options, stop, open: &open };
+    loader.load(sources.name(), sources.main().text.as_bytes())
 }
 
 fn finished(result: Result<Loaded, Failure>) -> Result<Loaded, Box<LoadError>> {

@@ -89,7 +89,7 @@ fn found(program: &Program, question: &Question, progress: &Progress) -> Result<
         words: fences::in_words(source, &chosen.fence),
         why: why(chosen),
         place: chosen.fence.place.statement,
-        changes: posed.changes_for(&chosen.fence),
+        changes: posed.changes_for(&chosen.fence, &limits),
     });
     Ok(Fences { changes, each: each.collect(), optimal: found.optimal })
 }

@@ -123,15 +123,8 @@ fn chosen_fences(source: Source<'_>, found: &Synthesis, style: Style) -> String 
 
 /// The preferred set of fences, if some of them are in files that must not be changed.
 fn outside(source: Source<'_>, found: &Synthesis, style: Style) -> String {
-    let (these, their) = match found.outside.len() {
-        0 => return String::new(),
-        1 => ("this fence", "its file is not changed without --allow"),
-        _ => ("these fences", "some of their files are not changed without --allow"),
-    };
-    let mut text = match found.verdict {
-        Verdict::Unfixable => format!("  {these} would do, but {their}:\n"),
-        _ => format!("  better: {these}, but {their}:\n"),
-    };
+    let Some(about) = about_outside(found) else { return String::new() };
+    let mut text = format!("  {about}:\n");
     for fence in &found.outside {
         text.push_str(&place(source, fence, style));
         if let Some(folder) = to_allow(source, fence) {
@@ -141,8 +134,21 @@ fn outside(source: Source<'_>, found: &Synthesis, style: Style) -> String {
     text
 }
 
+/// The words before the preferred set of fences, if some of them are in files that must not be changed.
+pub(crate) fn about_outside(found: &Synthesis) -> Option<String> {
+    let (these, their) = match found.outside.len() {
+        0 => return None,
+        1 => ("this fence", "its file is not changed without --allow"),
+        _ => ("these fences", "some of their files are not changed without --allow"),
+    };
+    Some(match found.verdict {
+        Verdict::Unfixable => format!("{these} would do, but {their}"),
+        _ => format!("better: {these}, but {their}"),
+    })
+}
+
 /// The folder that has to be allowed so that a fence can be inserted; `None` if its file may be changed.
-fn to_allow<'a>(source: Source<'a>, fence: &Candidate) -> Option<&'a str> {
+pub(crate) fn to_allow<'a>(source: Source<'a>, fence: &Candidate) -> Option<&'a str> {
     let name = &source.files.file(fence.place.statement.file).name;
     let folder =
         name.rsplit_once('/').map_or(".", |(folder, _)| if folder.is_empty() { "/" } else { folder });

@@ -200,8 +200,9 @@ impl Elaborator<'_> {
         if (self.outlived || later) && !self.premises.outlived {
             return Some(Premises { outlived: true, ..self.premises.clone() });
         }
-        if self.computed_locks && !self.premises.computed_locks {
-            return Some(Premises { computed_locks: true, ..self.premises.clone() });
+        let computed_locks = self.premises.computed_locks.and(self.computed_locks);
+        if computed_locks != self.premises.computed_locks {
+            return Some(Premises { computed_locks, ..self.premises.clone() });
         }
         if self.descendants && !self.premises.descendants {
             return Some(Premises { descendants: true, ..self.premises.clone() });

@@ -146,7 +146,7 @@ impl Elaborator<'_> {
         self.uncreate(&mark.detached, &mark.sites, mark.objects);
         self.writer.registers.truncate(mark.registers);
         self.objects.truncate(mark.objects);
-        self.held.retain(|(_, lock, _), held| lock.0.max(held.0) < mark.objects as u32);
+        self.held.retain(|(_, lock, ..), held| lock.0.max(held.0) < mark.objects as u32);
         self.asleep.retain(|_, object| object.0 < mark.objects as u32);
         self.reach.truncate(mark.objects);
         self.globals.retain(|_, object| (object.0 as usize) < mark.objects);

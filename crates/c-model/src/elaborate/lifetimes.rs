@@ -7,6 +7,8 @@
 //! [`ObjectEvent::Follow`] marks accesses to a local variable of another thread or to one whose lifetime may have ended. For accesses through unknown
 //! pointers, layout adds the check.
 
+use std::ops::Range;
+
 use fencewright_c::typed::tree::{Function, LabelId, LocalId, Statement, StatementKind};
 use fencewright_code::core::{Base, Known, Location, ObjectEvent, ObjectId, Origin, StmtKind, ThreadNumber};
 use fencewright_code::reuse::{self, Reuse};
@@ -73,31 +75,31 @@ impl Elaborator<'_> {
     /// Ends the lifetimes of the variables of the blocks that control leaves: all open blocks of the current function from index `depth` on.
     pub(super) fn end_scopes(&mut self, depth: usize, span: Span) {
         self.keeps_cleanups(depth, span);
-        let Frame { scopes, passed, .. } = self.frame();
-        let mut locals: Vec<LocalId> =
-            scopes[depth..].iter().chain(&passed[depth..]).flatten().copied().collect();
-        let mut seen = FxHashSet::default();
-        locals.retain(|local| seen.insert(*local));
-        locals.into_iter().for_each(|local| self.end(local, span));
-        let arrays = self.frame().arrays.clone();
-        let inner = arrays.into_iter().filter(|(blocks, _)| *blocks > depth);
-        inner.for_each(|(_, array)| self.end_object(array, span));
+        let blocks = depth..self.frame().scopes.len();
+        self.end_blocks(self.writer.frames.len() - 1, blocks, span);
     }
 
-    /// Ends the lifetimes of all variables of the current thread at its end. The variables of `main` live until the program ends.
-    pub(super) fn end_frames(&mut self, span: Span) {
+    /// Ends the lifetimes of the variables of these open blocks of a function, which is given by the index of its frame.
+    pub(super) fn end_blocks(&mut self, frame: usize, blocks: Range<usize>, span: Span) {
+        let Frame { scopes, passed, slots, arrays, .. } = &self.writer.frames[frame];
+        let mut seen = FxHashSet::default();
+        let mut locals: Vec<LocalId> =
+            scopes[blocks.clone()].iter().chain(&passed[blocks.clone()]).flatten().copied().collect();
+        locals.retain(|local| seen.insert(*local));
+        let objects = locals.into_iter().filter_map(|local| match slots[local.index()] {
+            Some(Slot::Object(object)) => Some(object),
+            _ => None,
+        });
+        let here = arrays.iter().filter(|(open, _)| blocks.start < *open && *open <= blocks.end);
+        let objects: Vec<ObjectId> = objects.chain(here.map(|(_, array)| *array)).collect();
+        objects.into_iter().for_each(|object| self.end_object(object, span));
+    }
+
+    /// Ends the lifetimes of the thread-local variables of the current thread at its end. Those of `main` live until the program ends.
+    pub(super) fn end_own(&mut self, span: Span) {
         if self.thread().0 == 0 {
             return;
         }
-        let mut inner = Vec::new();
-        while !self.writer.frames.is_empty() {
-            // The clean-up functions that were pushed in this call have been called already.
-            let cleanups = std::mem::take(&mut self.frame().cleanups);
-            self.end_scopes(0, span);
-            self.frame().cleanups = cleanups;
-            inner.extend(self.writer.frames.pop());
-        }
-        self.writer.frames.extend(inner.into_iter().rev());
         let thread = Some(self.thread());
         let own = self.globals.iter().filter(|((_, of), _)| *of == thread).map(|(_, object)| *object);
         let mut own: Vec<ObjectId> = own.collect();

@@ -104,8 +104,8 @@ struct Premises {
     threads: Option<u64>,
     /// Whether the program may use a condition variable after or during its destruction. If not, condition variables need no state in the model.
     outlived: bool,
-    /// Whether the program computes the address of a lock that it takes.
-    computed_locks: bool,
+    /// The facts about locks that are not recorded, because the program computes the address of a lock that it takes.
+    computed_locks: builtins::Computed,
     /// Whether threads other than `main` create threads.
     descendants: bool,
     /// Whether some key for thread-specific data has a destructor.
@@ -294,8 +294,8 @@ pub struct Elaborator<'u> {
     destroyed: Option<usize>,
     /// Whether a condition variable may be used after or during its destruction: becomes [`Premises::outlived`] of the next attempt.
     outlived: bool,
-    /// Whether the program computes the address of a lock that it takes.
-    computed_locks: bool,
+    /// The facts about locks whose addresses the program computes where it takes them.
+    computed_locks: builtins::Computed,
     /// Whether threads other than `main` create threads.
     descendants: bool,
     /// Whether some key for thread-specific data has a destructor.
@@ -360,7 +360,7 @@ impl<'u> Elaborator<'u> {
             read_cells: FxHashSet::default(),
             destroyed: None,
             outlived: false,
-            computed_locks: false,
+            computed_locks: builtins::Computed::default(),
             descendants: false,
             destructors: false,
             threads_counted: 0,

@@ -182,9 +182,7 @@ impl Elaborator<'_> {
                 this.section(true, span)?;
             }
             this.nested(|this| this.body(function))?;
-            this.leave_thread(number > 0, span)?;
-            this.end_frames(span);
-            Ok(())
+            this.leave_thread(number > 0, span)
         })?;
         // Lifetimes of `main` may have ended before the created threads start. The ends of these lifetimes, and the end of `main` as a reader of RCU,
         // have to be emitted, so the execution at translation time ends here.
@@ -244,8 +242,8 @@ impl Elaborator<'_> {
                 if let Some(register) = self.writer.result {
                     self.write_register(register, operand, span)?;
                 }
+                self.exits_once(span)?;
                 self.disable_cancellation(span)?;
-                self.clean_up(span)?;
                 self.leave_thread(true, span)?;
                 self.end_thread(span);
                 Operand::number(0)
@@ -269,7 +267,6 @@ impl Elaborator<'_> {
 
     /// Emits the end of the current thread.
     pub fn end_thread(&mut self, span: Span) {
-        self.end_frames(span);
         self.divert(0);
         if self.executing() && self.phase == Phase::Creating {
             // The rest of `main` is not executed.

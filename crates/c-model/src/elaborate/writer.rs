@@ -42,6 +42,10 @@ pub(super) struct Writer {
     /// Whether the thread may end the process.
     pub exits: bool,
     pub result: Option<Register>,
+    /// Whether the code belongs to a function that is called because the thread ends.
+    pub ending: bool,
+    /// Whether the code belongs to a function that `pthread_once` calls.
+    pub in_once: bool,
     /// The number of nested read-side critical sections of RCU that the thread is in; `None` if it does not use RCU.
     pub nesting: Option<Register>,
     pub span: Span,
@@ -74,6 +78,8 @@ impl Writer {
             end: Label(0),
             exits: false,
             result: None,
+            ending: false,
+            in_once: false,
             nesting: None,
             span,
         }

@@ -35,7 +35,8 @@ _Thread_local int errno;
 #define EPIPE 32
 #define EDOM 33
 #define ERANGE 34
-#define EDEADLOCK 35
+#define EDEADLK 35
+#define EDEADLOCK EDEADLK
 #define ENAMETOOLONG 36
 #define ENOLCK 37
 #define ENOSYS 38
@@ -93,7 +94,8 @@ _Thread_local int errno;
 #define ENOPROTOOPT 92
 #define EPROTONOSUPPORT 93
 #define ESOCKTNOSUPPORT 94
-#define ENOTSUP 95
+#define EOPNOTSUPP 95
+#define ENOTSUP EOPNOTSUPP
 #define EPFNOSUPPORT 96
 #define EAFNOSUPPORT 97
 #define EADDRINUSE 98
@@ -131,4 +133,5 @@ _Thread_local int errno;
 #define EOWNERDEAD 130
 #define ENOTRECOVERABLE 131
 #define ERFKILL 132
+#define EHWPOISON 133
 #define EWOULDBLOCK EAGAIN

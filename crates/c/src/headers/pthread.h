@@ -31,6 +31,7 @@
 #define PTHREAD_SCOPE_PROCESS 1
 #define PTHREAD_STACK_MIN 16384
 #define PTHREAD_KEYS_MAX 1024
+#define PTHREAD_DESTRUCTOR_ITERATIONS 4
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument);
 int pthread_join(pthread_t thread, void **result);
 int pthread_detach(pthread_t thread);
@@ -76,7 +77,7 @@ int pthread_rwlock_unlock(pthread_rwlock_t *lock);
 int pthread_barrier_init(pthread_barrier_t *barrier, const pthread_barrierattr_t *attributes, unsigned int count);
 int pthread_barrier_destroy(pthread_barrier_t *barrier);
 int pthread_barrier_wait(pthread_barrier_t *barrier);
-#define pthread_key_create(key, destructor) __fencewright_key_create(key, destructor)
+#define pthread_key_create(key, destructor) __fencewright_key_create(key, destructor, __FENCEWRIGHT_NEW_KEY)
 #define pthread_key_delete(key) __fencewright_key_delete(key)
 #define pthread_getspecific(key) __fencewright_value(key)
 #define pthread_setspecific(key, value) __fencewright_set_value(key, value)

@@ -14,6 +14,10 @@ void *realloc(void *pointer, size_t size);
 void *aligned_alloc(size_t alignment, size_t size);
 int posix_memalign(void **result, size_t alignment, size_t size);
 void free(void *pointer);
+static inline void __fencewright_as_pointer_free(void *pointer)
+{
+    free(pointer);
+}
 _Noreturn void abort(void);
 _Noreturn void exit(int status);
 _Noreturn void _Exit(int status);

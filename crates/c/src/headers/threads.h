@@ -11,6 +11,7 @@ typedef unsigned int tss_t;
 typedef void (*tss_dtor_t)(void *);
 #define thread_local _Thread_local
 #define ONCE_FLAG_INIT { 0 }
+#define TSS_DTOR_ITERATIONS 4
 enum { thrd_success, thrd_nomem, thrd_timedout, thrd_busy, thrd_error };
 enum { mtx_plain = 0, mtx_recursive = 1, mtx_timed = 2 };
 int thrd_create(thrd_t *thread, thrd_start_t start, void *argument);
@@ -34,7 +35,7 @@ int cnd_wait(cnd_t *condition, mtx_t *mutex);
 int cnd_timedwait(cnd_t *condition, mtx_t *mutex, const struct timespec *until);
 int cnd_signal(cnd_t *condition);
 int cnd_broadcast(cnd_t *condition);
-#define tss_create(key, destructor) __fencewright_key_create(key, destructor)
+#define tss_create(key, destructor) __fencewright_key_create(key, destructor, __FENCEWRIGHT_NEW_KEY)
 #define tss_delete(key) ((void)__fencewright_key_delete(key))
 #define tss_get(key) __fencewright_value(key)
 #define tss_set(key, value) __fencewright_set_value(key, value)

@@ -19,6 +19,9 @@ use crate::ast::{self, BinaryOp, UnaryOp};
 use crate::error::Error;
 use crate::token::{ExpansionId, Symbol};
 
+/// The prefix of the functions in model headers that stand for functions without a body where these are used as pointers.
+const AS_POINTER: &str = "__fencewright_as_pointer_";
+
 /// A resolved expression, before its context determines whether its value, its address or only its type is used.
 pub(super) enum Operand {
     /// A place in memory.
@@ -50,7 +53,8 @@ impl Typer<'_> {
                 (ExprKind::Function(id), Type::from(TypeKind::Function(ty)).pointer())
             }
             Operand::Function(name, None, ty) => {
-                let kind = match self.replaced_function(&name, &ty, span) {
+                let replaced = self.replaced_function(&name, &ty, span);
+                let kind = match replaced.or_else(|| self.as_pointer(&name)) {
                     Some(id) => ExprKind::Function(id),
                     None => ExprKind::Unknown(name),
                 };
@@ -331,6 +335,14 @@ impl Typer<'_> {
             }
         };
         Ok(Operand::Place(Place { kind, ty, span: expr.span }))
+    }
+
+    /// The function of the model headers to which a pointer to a function without a body points, such as `free`; `None` if the headers have none.
+    fn as_pointer(&mut self, name: &str) -> Option<FunctionId> {
+        let named = |symbol: &Symbol| self.spelled(*symbol).strip_prefix(AS_POINTER) == Some(name);
+        let id = self.bodies.iter().find(|(symbol, _)| named(symbol)).map(|(_, (id, _))| *id);
+        self.mention(id);
+        id
     }
 
     /// Records a mention of a function in the body of the current function; see [`Function::mentions`](super::tree::Function::mentions).

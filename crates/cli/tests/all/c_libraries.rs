@@ -106,6 +106,9 @@ fn files_elsewhere_are_named_but_not_changed() {
     assert_eq!(answer["outside"][0]["allow"], folder.as_str(), "{outcome:?}");
     assert_eq!(answer["outside"][0]["function"], "announce", "{outcome:?}");
     assert!(answer["fences"][0]["allow"].is_null(), "{outcome:?}");
+    let outcome = fences(&files, &["-I", &folder, "--html", &files.text("page.html")]);
+    let (page, shown) = (files.read("page.html"), format!("<code>--allow {folder}</code>"));
+    assert!(page.contains("better: this fence") && page.contains(&shown), "{outcome:?}");
 
     let outcome = fences(&files, &["-I", &folder, "--allow", &folder, "--write"]);
     assert_eq!(outcome.status, 0, "{outcome:?}");

@@ -101,6 +101,17 @@ impl Layout {
         Ok(())
     }
 
+    /// The objects whose memory may be used again after they were retired, by class and number.
+    pub(super) fn reused(&self) -> Vec<(usize, i64)> {
+        let mut objects = Vec::new();
+        for &class in &self.retired.reused {
+            for (low, high) in self.allocations(class) {
+                objects.extend((low..=high).map(|number| (class, number)));
+            }
+        }
+        objects
+    }
+
     /// The places that may protect an allocated object, which is given by its class and number.
     pub(crate) fn guards(&self, allocation: (usize, i64)) -> Vec<Guard> {
         let mut guards = Vec::new();

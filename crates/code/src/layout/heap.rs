@@ -15,7 +15,7 @@ use crate::flat::{Array, Cell, CellEvent, Mark, Step, StepKind, Term, Touching, 
 use crate::layout::classes::among;
 use crate::layout::resolve::Resolver;
 use crate::layout::uses::allocations_at;
-use crate::reuse::Reuse;
+use crate::reuse::{Reuse, is_later};
 
 impl Resolver<'_> {
     /// An allocation: the register gets a pointer to a new object, or to a freed one.
@@ -32,7 +32,8 @@ impl Resolver<'_> {
             fresh.push(self.step(StepKind::Beyond(full, self.too_many(object))));
             count.times(placed.stride).plus(placed.first)
         };
-        fresh.push(self.step(StepKind::Assign(register, number.times(scale))));
+        fresh.push(self.step(StepKind::Assign(register, number.clone().times(scale))));
+        fresh.extend(self.may_be_cleared(object, &number));
         if placed.times != 1 {
             let counter = self.counter(object);
             fresh.push(self.step(StepKind::Assign(counter, Term::Register(counter).plus(1))));
@@ -66,10 +67,35 @@ impl Resolver<'_> {
             taken.extend(self.test_reclaimed(placed.class, number));
             ways.push(self.again(taken, register, object, number));
         }
+        if is_later(self.core.objects[object.0 as usize].origin) {
+            ways.extend(self.test_others(object));
+        }
         match <[_; 1]>::try_from(ways) {
             Ok([fresh]) => self.out.extend(fresh),
             Err(ways) => self.push(StepKind::Choose(ways)),
         }
+    }
+
+    /// The tests for late stores to retired objects of other sizes, whose memory this allocation may use: one for each such object. An execution in
+    /// which a test finds no late store ends, because the one without this test covers it.
+    fn test_others(&mut self, object: ObjectId) -> Vec<Vec<Step>> {
+        let same = self.like(object);
+        let class = self.layout.placed(object).class;
+        let mut ways = Vec::new();
+        for (other, number) in self.layout.reused() {
+            if other == class && same.contains(&number) {
+                continue;
+            }
+            let tests = self.test_reclaimed(other, number);
+            if tests.is_empty() {
+                continue;
+            }
+            let mut way: Vec<Step> = self.take_retired(other, number).into_iter().collect();
+            way.extend(tests);
+            way.push(self.step(StepKind::Assume(Term::Number(0))));
+            ways.push(way);
+        }
+        ways
     }
 
     fn too_many(&self, object: ObjectId) -> String {
@@ -139,22 +165,47 @@ impl Resolver<'_> {
         let mut steps = taken;
         steps.push(self.step(StepKind::Assign(register, Term::Number(number * scale))));
         if !self.core.objects[object.0 as usize].undefined {
-            for (class, number) in self.layout.scalars_of(placed.class, number, placed.elements) {
-                if self.layout.classes[class].used.accessed_by.is_empty() {
-                    continue;
-                }
-                steps.push(match self.home(class) {
-                    Some(home) => {
-                        self.step(crate::layout::resolve::write(home, Term::Number(number), Term::Number(0)))
-                    }
-                    None => {
-                        let index = (!self.layout.classes[class].is_single()).then_some(Term::Number(number));
-                        self.step(StepKind::Store(Cell { class, index }, Term::Number(0), Access::Own))
-                    }
-                });
-            }
+            steps.extend(self.cleared(object, number));
         }
         steps
+    }
+
+    /// The steps that fill the instance of an allocation with this number with zeros.
+    fn cleared(&mut self, object: ObjectId, number: i64) -> Vec<Step> {
+        let placed = self.layout.placed(object);
+        let mut steps = Vec::new();
+        for (class, number) in self.layout.scalars_of(placed.class, number, placed.elements) {
+            if self.layout.classes[class].used.accessed_by.is_empty() {
+                continue;
+            }
+            steps.push(match self.home(class) {
+                Some(home) => {
+                    self.step(crate::layout::resolve::write(home, Term::Number(number), Term::Number(0)))
+                }
+                None => {
+                    let index = (!self.layout.classes[class].is_single()).then_some(Term::Number(number));
+                    self.step(StepKind::Store(Cell { class, index }, Term::Number(0), Access::Own))
+                }
+            });
+        }
+        steps
+    }
+
+    /// Where new objects stand for freed memory as well ([`Reuse::Compared`]), `calloc` may fill a new object, which has the number `number`, with
+    /// zeros by stores. They change nothing, but they may be late.
+    fn may_be_cleared(&mut self, object: ObjectId, number: &Term) -> Option<Step> {
+        let placed = self.layout.placed(object);
+        let clears = !self.core.objects[object.0 as usize].undefined && self.layout.has_late(placed.class);
+        if !clears || self.options.reuse != Reuse::Compared {
+            return None;
+        }
+        let mut ways = vec![Vec::new()];
+        for time in 0..placed.times as i64 {
+            let one = placed.first + time * placed.stride;
+            let is_it = self.step(StepKind::Assume(number.clone().with(BinaryOp::Eq, one)));
+            ways.push([vec![is_it], self.cleared(object, one)].concat());
+        }
+        Some(self.step(StepKind::Choose(ways)))
     }
 
     /// The array of registers of this thread that marks freed objects of a class.

@@ -51,16 +51,18 @@ impl Layout {
     /// Records that the threads that end the lifetimes of objects access the cells that they test, and that threads whose allocations return objects
     /// filled with zeros access the cells that they clear when such an object was used before.
     pub(super) fn share_late(&mut self, core: &Core, reuse: Reuse) {
-        if reuse == Reuse::Allocated {
+        if reuse != Reuse::Never {
             self.share_cleared(core);
         }
+        let allocating: BTreeSet<ThreadNumber> =
+            self.classes.iter().flat_map(|class| &class.used.allocated_by).copied().collect();
         let placed = (0..).map(ObjectId).zip(&self.objects).map(|(object, &placed)| (object, placed));
         let mut tested: BTreeMap<usize, BTreeSet<ThreadNumber>> = BTreeMap::new();
         for (object, placed) in placed.filter(|&(object, _)| self.is_freed(object)) {
             let ended_by = match placed.heap {
                 true => {
                     let used = &self.classes[placed.class].used;
-                    let reclaimed_by = used.allocated_by.iter().filter(|_| used.retired);
+                    let reclaimed_by = allocating.iter().filter(|_| used.retired);
                     used.freed_by.iter().chain(reclaimed_by).copied().collect()
                 }
                 false => self.ended.get(&object).cloned().unwrap_or_default(),
@@ -86,8 +88,9 @@ impl Layout {
             }
             let clearing = self.classes[placed.class].used.allocated_by.clone();
             for (class, _) in self.scalars_of(placed.class, placed.first, placed.elements) {
+                let is_tested = self.late.contains_key(&class);
                 let used = &mut self.classes[class].used;
-                if !used.accessed_by.is_empty() {
+                if is_tested || !used.accessed_by.is_empty() {
                     used.accessed_by.extend(&clearing);
                 }
             }

@@ -96,7 +96,11 @@ impl Forward<Symbolic> for Propagation<'_> {
     }
 
     fn preserved(&self, body: &[Stmt], mut facts: Facts) -> Facts {
-        each_statement(body, self.stop, &mut |statement| self.written(&statement.kind, &mut facts));
+        each_statement(body, self.stop, &mut |statement| {
+            if !self.writes_again(&statement.kind, &facts) {
+                self.written(&statement.kind, &mut facts);
+            }
+        });
         facts
     }
 
@@ -186,6 +190,19 @@ impl Propagation<'_> {
     /// The variable at a place, if no other thread writes it.
     fn own(&self, place: &Location) -> Option<ObjectId> {
         place.whole().filter(|variable| self.own.contains(variable))
+    }
+
+    /// Whether a statement only writes the constant that a register or variable is known to hold.
+    fn writes_again(&self, kind: &StmtKind, facts: &Facts) -> bool {
+        match kind {
+            StmtKind::Assign(register, value @ Value::Number(_)) => {
+                facts.registers.get(register) == Some(value)
+            }
+            StmtKind::Store(place, value @ Value::Number(_), _) => {
+                self.own(place).and_then(|variable| facts.variables.get(&variable)) == Some(value)
+            }
+            _ => false,
+        }
     }
 
     /// Removes the facts about the register and the variable that a statement writes.

@@ -80,6 +80,13 @@ fn engine(options: &Options) -> Box<dyn Engine> {
     }
 }
 
+/// The answer for a program that cannot be analysed, for this reason.
+pub fn undecided(program: &Program, options: &Options, reason: Reason) -> Robustness {
+    let mut admission = Admission::new(program, options.notion, &[]);
+    admission.give_up(reason);
+    admission.finish(options.all, Instant::now())
+}
+
 /// Decides whether a program is robust.
 pub fn analyse(program: &Program, options: &Options, limits: &Limits, progress: &Progress) -> Robustness {
     analyse_with(&*engine(options), program, options, limits, progress)

@@ -1,159 +1,151 @@
-//! Memory that is freed after threads have ended: the accesses of these threads need no check, those of all others do. And the translation for models
-//! in which no store is late.
+//! What a thread executes when it ends: clean-up functions, destructors of thread-specific data, and the ends of its variables.
 
-use fencewright_executions::oracle::explore;
-use fencewright_lang::fw::print;
-use fencewright_lang::options::Options;
-use fencewright_lang::{Loaded, Loader, Stop};
-use fencewright_program::{MemoryModel, Observable};
+use fencewright_executions::oracle::{Incomplete, explore};
+use fencewright_lang::load;
+use fencewright_program::MemoryModel;
 
-fn load(text: &str, options: &Options) -> Loaded {
-    let open = |name: &str| Err(format!("there is no `{name}`"));
-    let loader = Loader { front_end: None, options, stop: &Stop::never(), open: &open };
-    match loader.load("test.c", text.as_bytes()) {
-        Ok(loaded) => loaded,
-        Err(fencewright_lang::load::Failure::Wrong(error)) => {
-            panic!("{}\n{text}", error.sources.render(&error.diagnostics, false))
-        }
-        Err(_) => unreachable!("nobody stops it"),
-    }
-}
+use crate::verdicts::{HEADERS, assertions, memory};
 
-/// The names of the threads of which the property `memory` compares locations with marks of freed memory.
-fn watched(loaded: &Loaded) -> Vec<&str> {
-    let program = &loaded.program;
-    let mut found = Vec::new();
-    for formula in program.properties.iter().filter(|p| p.name == "memory").filter_map(|p| p.formula()) {
-        let mut marks = false;
-        formula.for_each_leaf(&mut |leaf| marks |= matches!(leaf, Observable::Register(..)));
-        formula.for_each_leaf(&mut |leaf| {
-            if let (true, Observable::At(thread, _)) = (marks, leaf) {
-                found.push(program.thread(*thread).name.as_str());
-            }
-        });
-    }
-    found.sort_unstable();
-    found.dedup();
-    found
-}
-
-fn is_safe(loaded: &Loaded, model: MemoryModel) -> bool {
-    let reachable = explore(&loaded.program, model, 1_000_000, &mut || false).expect("it is small");
-    let holds = |property| reachable.satisfies(&loaded.program, model, property) == Some(true);
-    loaded.program.properties.iter().all(holds)
-}
-
-/// A program in which two threads access an object, and `main` executes some statements after it has created them.
-fn program(main: &str) -> String {
+/// A program in which a thread ends, with this destructor of the key.
+fn ends(globals: &str, thread: &str) -> String {
     format!(
-        "#include <pthread.h>\n#include <stdlib.h>\n#include <stdatomic.h>\n
-        struct s {{ atomic_int v; }}; struct s *shared; atomic_int flag; pthread_t t[2];
-        void *work(void *argument) {{ atomic_fetch_add(&shared->v, 1); return 0; }}
-        void *quiet(void *argument) {{ atomic_load(&shared->v); return 0; }}
-        void end(void) {{ free(shared); }}
-        int main(void) {{ struct s *a = malloc(sizeof *a); atomic_init(&a->v, 0); shared = a;
-        pthread_create(&t[0], 0, work, 0); pthread_create(&t[1], 0, quiet, 0); {main} return 0; }}\n"
+        "pthread_key_t key; int n; int *q;
+         void reads(void *p) {{ n = *(int *)p; }}
+         void follows(void *p) {{ n = *q; }}
+         {globals}
+         void *thread(void *u) {{ {thread} }}
+         int main(void) {{
+             pthread_t t;
+             pthread_key_create(&key, reads);
+             pthread_create(&t, 0, thread, 0);
+             pthread_join(t, 0);
+             assert(n == 5);
+             return 0;
+         }}"
     )
 }
 
+/// glibc calls destructors when the start routine has returned.
 #[test]
-fn accesses_of_threads_that_were_joined_are_not_checked() {
-    let cases: [(&str, bool, &[&str]); 9] = [
-        ("pthread_join(t[0], 0); pthread_join(t[1], 0); free(a);", true, &[]),
-        ("for (int n = 0; n < 2; n++) pthread_join(t[n], 0); end();", true, &[]),
-        (
-            "pthread_join(t[0], 0); pthread_join(t[1], 0); if (atomic_load(&flag)) free(a); else end();",
-            true,
-            &[],
-        ),
-        ("pthread_join(t[0], 0); free(a); pthread_join(t[1], 0);", false, &["quiet"]),
-        ("pthread_join(t[1], 0); end(); pthread_join(t[0], 0);", false, &["work"]),
-        (
-            "if (atomic_load(&a->v)) pthread_join(t[0], 0); pthread_join(t[1], 0); free(a);",
-            false,
-            &["main", "work"],
-        ),
-        ("free(a); pthread_join(t[0], 0); pthread_join(t[1], 0);", false, &["quiet", "work"]),
-        (
-            "if (atomic_load(&a->v)) goto out; pthread_join(t[0], 0); out: pthread_join(t[1], 0); free(a);",
-            true,
-            &["work"],
-        ),
-        ("for (int n = 0; n < 2; n++) { if (n == 1) end(); pthread_join(t[n], 0); }", false, &["quiet"]),
-    ];
-    for (main, safe, threads) in cases {
-        let text = program(main);
-        let loaded = load(&text, &Options::default());
-        for model in [MemoryModel::Sc, MemoryModel::Tso] {
-            assert_eq!(is_safe(&loaded, model), safe, "{main}");
+fn destructors_run_after_the_ends_of_local_variables() {
+    for (end, inner) in [("return 0;", "return;"), ("pthread_exit(0);", "pthread_exit(0);")] {
+        let local = format!("int x = 5; pthread_setspecific(key, &x); {end}");
+        memory(&ends("", &local), "uuu");
+        for storage in ["static", "static _Thread_local"] {
+            let text = ends("", &format!("{storage} int x; x = 5; pthread_setspecific(key, &x); {end}"));
+            memory(&text, "sss");
+            assertions(&text, "sss");
         }
-        let watched: Vec<&str> = watched(&loaded).into_iter().filter(|name| *name != "main").collect();
-        let expected: Vec<&str> = threads.iter().copied().filter(|name| *name != "main").collect();
-        assert_eq!(watched, expected, "{main}");
+        let function = format!("void sets(void) {{ int x = 5; pthread_setspecific(key, &x); {inner} }}");
+        memory(&ends(&function, &format!("sets(); {end}")), "uuu");
+        let array = format!(
+            "int k = __VERIFIER_nondet_bool() + 1; int x[k]; x[0] = 5; pthread_setspecific(key, x); {end}"
+        );
+        memory(&ends("", &array), "uuu");
     }
+    // Without a value there is nothing to read.
+    memory(&ends("", "int x = 5; q = &x; return 0;"), "sss");
 }
 
-/// The end of the lifetime of a local variable.
+/// A clean-up function runs when the thread has left the functions and blocks inside of `pthread_cleanup_push`.
 #[test]
-fn locals_of_functions_that_join() {
-    let text = |before: &str, after: &str| {
+fn clean_up_functions_run_between_the_ends_of_local_variables() {
+    let pushed = |function: &str, inside: &str| {
         format!(
-            "#include <pthread.h>\n#include <stdatomic.h>\n
-            atomic_int *shared; pthread_t t;
-            void *work(void *argument) {{ atomic_fetch_add(shared, 1); return 0; }}
-            void run(void) {{ atomic_int here; atomic_init(&here, 0); shared = &here;
-                pthread_create(&t, 0, work, 0); {before} }}
-            int main(void) {{ run(); {after} return 0; }}\n"
+            "int x = 5; q = &x; pthread_cleanup_push({function}, &x); {inside} pthread_cleanup_pop(0); return 0;"
         )
     };
-    for (before, after, safe) in [("pthread_join(t, 0);", "", true), ("", "pthread_join(t, 0);", false)] {
-        let loaded = load(&text(before, after), &Options::default());
-        assert_eq!(is_safe(&loaded, MemoryModel::Tso), safe, "{before}");
-        assert_eq!(watched(&loaded).contains(&"work"), !safe, "{before}");
-    }
+    let text = ends("", &pushed("reads", "pthread_exit(0);"));
+    memory(&text, "sss");
+    assertions(&text, "sss");
+    let calls = "void inner(void) { int y = 5; q = &y; pthread_exit(0); }";
+    memory(&ends(calls, &pushed("follows", "inner();")), "uuu");
+    memory(&ends(calls, &pushed("reads", "inner();")), "sss");
+    memory(&ends("", &pushed("follows", "{ int y = 5; q = &y; pthread_exit(0); }")), "uuu");
+    memory(&ends("", &pushed("follows", "int y = 5; q = &y; pthread_exit(0);")), "uuu");
+    memory(&ends("", &pushed("follows", "pthread_exit(0);")), "sss");
+    // The function in which it was pushed goes on if the thread does not exit.
+    let text = ends("", &pushed("reads", "if (__VERIFIER_nondet_bool()) pthread_exit(0); n = x;"));
+    memory(&text, "sss");
+    assertions(&text, "sss");
 }
 
-/// A thread cannot allocate what is freed after it has ended, so nothing is passed to it although it compares pointers.
+/// POSIX leaves undefined what `pthread_exit` does in a function that is called because the thread ends.
 #[test]
-fn memory_is_not_passed_to_threads_that_have_ended() {
-    let text = |main: &str| {
+fn a_thread_exits_once() {
+    let exits = "void exits(void *p) { n = 5; pthread_exit(0); }";
+    let pushed = |inside: &str, pops: u8| {
         format!(
-            "#include <pthread.h>\n#include <stdlib.h>\n#include <stdatomic.h>\n
-            struct s {{ int v; }}; _Atomic(struct s *) one, two; pthread_t t;
-            void *work(void *argument) {{ for (int n = 0; n < 2; n++) {{ struct s *a = malloc(sizeof *a); a->v = 1;
-                atomic_store(&one, a); }} return 0; }}
-            int main(void) {{ pthread_create(&t, 0, work, 0);
-                for (int n = 0; n < 2; n++) {{ struct s *b = malloc(sizeof *b); b->v = 2; atomic_store(&two, b); }}
-                {main}
-                if (atomic_load(&one) == atomic_load(&two)) atomic_store(&one, 0); return 0; }}\n"
+            "pthread_cleanup_push(reads, &n); pthread_cleanup_push(exits, &n); {inside} pthread_cleanup_pop({pops}); pthread_cleanup_pop(0); return 0;"
         )
     };
-    let passes = |main: &str| print(&load(&text(main), &Options::default()).file).contains("returned");
-    assert!(passes("free(atomic_load(&two)); pthread_join(t, 0);"));
-    assert!(!passes("pthread_join(t, 0); free(atomic_load(&two));"));
+    assertions(&ends(exits, &pushed("pthread_exit(0);", 0)), "uuu");
+    assertions(&ends(exits, &pushed("", 1)), "sss");
+    assertions(&ends(exits, &pushed("", 0)), "uuu");
+    let destructor = "pthread_key_create(&key, exits); pthread_setspecific(key, &n);";
+    assertions(&ends(exits, &format!("{destructor} return 0;")), "uuu");
+    assertions(&ends(exits, &format!("{destructor} pthread_exit(0);")), "uuu");
+    // The other clean-up functions are called when one that is taken off exits.
+    let counts = "int all; void adds(void *p) { all += *(int *)p; } void exits(void *p) { pthread_exit(0); }";
+    let two = "static int a = 2, b = 3; pthread_cleanup_push(adds, &a); pthread_cleanup_push(adds, &b); pthread_cleanup_push(exits, 0);
+        pthread_cleanup_pop(1); pthread_cleanup_pop(0); pthread_cleanup_pop(0); return 0;";
+    assertions(&ends(counts, two).replace("n == 5", "all == 5"), "sss");
 }
 
-/// Under SC and TSO no store is late, so the translation for these models has no tests for late stores.
+/// glibc lets the next thread call the function again.
 #[test]
-fn no_store_is_late_where_stores_are_in_order() {
-    let text = "#include <pthread.h>\n#include <stdlib.h>\n#include <stdatomic.h>\n
-        struct s { int v; }; atomic_int done; pthread_t t;
-        void *work(void *argument) { struct s *a = argument; a->v = 1;
-            atomic_store_explicit(&done, 1, memory_order_relaxed); return 0; }
-        int main(void) { struct s *a = malloc(sizeof *a); pthread_create(&t, 0, work, a);
-            while (!atomic_load(&done)); free(a); a = malloc(sizeof *a); a->v = 2; return a->v; }\n";
-    let read = |models: &[MemoryModel]| {
-        let mut options = Options::default();
-        options.ask_models(models);
-        load(text, &options)
+fn an_exit_from_a_function_that_is_called_once() {
+    let text = format!(
+        "{HEADERS}pthread_once_t once = PTHREAD_ONCE_INIT; int n; void init(void) {{ n++; if (n == 1) pthread_exit(0); }}
+         int main(void) {{ pthread_once(&once, init); return 0; }}"
+    );
+    let Err(error) = load("test.c", text.as_bytes(), None, &[]) else { panic!("it is read") };
+    assert!(error.diagnostics[0].message.contains("pthread_once"), "{:?}", error.diagnostics);
+}
+
+#[test]
+fn more_keys_than_the_model_has() {
+    let keys = |count: u8| {
+        format!(
+            "pthread_key_t keys[9]; int main(void) {{ for (int k = 0; k < {count}; k++) {{ pthread_key_create(&keys[k], 0); pthread_setspecific(keys[k], &keys[k]); }}
+             assert(pthread_getspecific(keys[7]) == &keys[7]); return 0; }}"
+        )
     };
-    for models in [&MemoryModel::ALL[..], &[MemoryModel::Pso]] {
-        let loaded = read(models);
-        assert!(loaded.facts.late_stores && print(&loaded.file).contains("may_store_to_an_object_after"));
+    memory(&keys(8), "sss");
+    assertions(&keys(8), "sss");
+    let text = format!("{HEADERS}{}", keys(9));
+    let loaded = load("test.c", text.as_bytes(), None, &[]).expect("it is a program");
+    for model in MemoryModel::ALL {
+        let explored = explore(&loaded.program, model, 200_000, &mut || false);
+        assert_eq!(explored.err(), Some(Incomplete::Limit));
     }
-    for models in [&[MemoryModel::Tso][..], &[MemoryModel::Sc, MemoryModel::Tso]] {
-        let loaded = read(models);
-        assert!(!loaded.facts.late_stores && !print(&loaded.file).contains("may_store_to_an_object_after"));
-        assert!(is_safe(&loaded, MemoryModel::Tso));
+    assert!(
+        loaded.words.ends.values().any(|end| end.starts_with("more than 8 keys")),
+        "{:?}",
+        loaded.words.ends
+    );
+}
+
+/// `free` as a pointer to a function.
+#[test]
+fn free_as_a_destructor() {
+    let text = |used: &str| {
+        format!(
+            "struct s {{ int v; }}; struct s *kept; pthread_key_t key;
+             void *thread(void *u) {{ struct s *p = malloc(sizeof *p); p->v = 1; kept = p; pthread_setspecific(key, p); return 0; }}
+             int main(void) {{
+                 pthread_t t; pthread_key_create(&key, free); pthread_create(&t, 0, thread, 0); pthread_join(t, 0); {used} return 0;
+             }}"
+        )
+    };
+    memory(&text(""), "sss");
+    memory(&text("int v = kept->v;"), "uuu");
+    memory(&text("free(kept);"), "uuu");
+    let through = "void drop(void *p, void (*with)(void *)) { with(p); } struct ops { void (*drop)(void *); } ops = { free };
+        int main(void) { int *p = malloc(sizeof *p); *p = 1; DROP return *p; }";
+    for dropped in
+        ["drop(p, free);", "drop(p, &free);", "ops.drop(p);", "void (*volatile f)(void *) = free; f(p);"]
+    {
+        memory(&through.replace("DROP", dropped), "uuu");
     }
 }

@@ -217,3 +217,49 @@ fn late_stores_to_retired_objects() {
         ends_under(MemoryModel::Pso, &text.replace("TYPE", ty));
     }
 }
+
+/// The same where another thread protects the object when it is retired, and until an allocation of another size uses its memory.
+#[test]
+fn late_stores_to_objects_that_were_protected_when_they_were_retired() {
+    let text = "#include <genmc.h>
+         struct node { int value; };
+         struct other { long value; };
+         struct node *_Atomic shared;
+         atomic_int done, protected, retired;
+         void *writer(void *u) {
+             shared->value = 5;
+             atomic_store_explicit(&done, 1, ORDER);
+             return 0;
+         }
+         void *holder(void *u) {
+             __VERIFIER_hp_t *hp = __VERIFIER_hp_alloc();
+             __VERIFIER_hp_protect(hp, &shared);
+             protected = 1;
+             while (!retired);
+             __VERIFIER_hp_clear(hp);
+             return 0;
+         }
+         int main(void) {
+             pthread_t t, h;
+             shared = malloc(sizeof *shared);
+             pthread_create(&t, 0, writer, 0);
+             pthread_create(&h, 0, holder, 0);
+             while (!done || !protected);
+             __VERIFIER_hp_retire(shared);
+             retired = 1;
+             pthread_join(h, 0);
+             struct other *new = malloc(sizeof *new);
+             new->value = 1;
+             pthread_join(t, 0);
+             assert(new->value == 1);
+             return 0;
+         }";
+    let relaxed = text.replace("ORDER", "memory_order_relaxed");
+    ends_under(MemoryModel::Pso, &relaxed);
+    for model in [&relaxed, &text.replace("ORDER", "memory_order_release")] {
+        let program = format!("{HEADERS}{model}");
+        let program = load("test.c", program.as_bytes(), None, &[]).expect("it is a program").program;
+        assert!(explore(&program, MemoryModel::Tso, 300_000, &mut || false).is_ok());
+    }
+    memory(&text.replace("ORDER", "memory_order_release"), "sss");
+}

@@ -344,3 +344,31 @@ fn freed_by_a_loop_in_an_atomic_section() {
         }
     }
 }
+
+/// `calloc` clears an object that comes back from `free` by stores, which a later store may overtake.
+#[test]
+fn late_stores_of_calloc() {
+    let text = |order: &str, allocate: &str| {
+        format!(
+            "{START} struct s *_Atomic slot;
+            void *other(void *argument) {{
+                struct s *a; do a = atomic_load(&slot); while (!a);
+                free(a); struct o *q = malloc(sizeof *q); q->x = 2; assert(q->x == 2);
+                return 0;
+            }}
+            int main(void) {{
+                pthread_create(&t, 0, other, 0);
+                struct s *a = malloc(sizeof *a); a->p = 1; atomic_thread_fence(memory_order_seq_cst); free(a);
+                a = {allocate};
+                atomic_store_explicit(&slot, a, memory_order_{order});
+                pthread_join(t, 0);
+                return 0;
+            }}"
+        )
+    };
+    check(&text("relaxed", "calloc(1, sizeof *a)"), true);
+    check(&text("release", "calloc(1, sizeof *a)"), false);
+    check(&text("relaxed", "malloc(sizeof *a)"), false);
+    let fresh = text("relaxed", "calloc(1, sizeof *a)").replace("free(a);\n                a = c", "a = c");
+    check(&fresh, false);
+}

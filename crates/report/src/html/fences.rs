@@ -76,6 +76,7 @@ impl Page {
             }
             body.push_str("</details>\n");
         }
+        body.push_str(&outside(source, found));
         if let Some(Unfixable { because: Some(because), inevitable, .. }) = &found.unfixable {
             body.push_str(match (because.replayed.model, inevitable) {
                 (MemoryModel::Sc, _) => "<h3>This happens under SC too</h3>\n",
@@ -199,6 +200,18 @@ fn place(source: Source<'_>, number: usize, fence: &Candidate) -> String {
         text(&at),
         text(&threads)
     )
+}
+
+/// The preferred set of fences, if some of them are in files that must not be changed.
+fn outside(source: Source<'_>, found: &Synthesis) -> String {
+    let Some(about) = fences::about_outside(found) else { return String::new() };
+    let mut list = format!("<h3>Fences in other files</h3>\n<p>{}:</p>\n<ul>\n", text(&about));
+    for (n, fence) in found.outside.iter().enumerate() {
+        let allow = fences::to_allow(source, fence)
+            .map_or(String::new(), |folder| format!(": <code>--allow {}</code>", text(folder)));
+        let _ = writeln!(list, "<li>{}{allow}</li>", place(source, n, fence));
+    }
+    list + "</ul>\n"
 }
 
 /// The list of properties that hold with the fences, and how each was confirmed.

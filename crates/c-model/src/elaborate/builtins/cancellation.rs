@@ -22,7 +22,7 @@ use super::super::{Elaborator, Result};
 use super::{BuiltinCall, int};
 
 /// The function of the model headers that ends the current thread if it is cancelled.
-const TEST: &str = "__fencewright_test_cancel";
+pub(super) const TEST: &str = "__fencewright_test_cancel";
 /// The function of the model headers that disables cancellation of the current thread.
 const DISABLE: &str = "__fencewright_disable_cancel";
 

@@ -1,17 +1,22 @@
 //! What a thread executes when it ends: the functions of `pthread_cleanup_push`, and the destructors of thread-specific data.
 //!
+//! `pthread_exit` leaves the functions that the thread is in, from the innermost one outwards, and calls the pushed functions on the way. Destructors
+//! are called when all local variables have ended; thread-local variables end after that.
+//!
 //! The macros of `<pthread.h>` make the code between `pthread_cleanup_push` and `pthread_cleanup_pop` a block, as POSIX demands, so that the pushed
 //! functions are known at each place of the text. `pthread_cleanup_pop`, `pthread_exit` and cancellation call them.
 
+use fencewright_c::arithmetic::Arithmetic;
+use fencewright_c::ast::BinaryOp as Operator;
 use fencewright_c::typed::tree::FunctionId;
 use fencewright_code::core::{StmtKind, Value};
-use fencewright_code::numbers::Operand;
+use fencewright_code::numbers::{self, Operand};
 use fencewright_program::Span;
 
 use super::super::calls::Argument;
 use super::super::frames::Cleanup;
 use super::super::{Elaborator, Result};
-use super::BuiltinCall;
+use super::{BuiltinCall, cancellation};
 
 /// The function of the model headers that calls the destructors of the thread-specific data of a thread.
 const DESTROYS: &str = "__fencewright_destroy_values";
@@ -25,8 +30,8 @@ pub(super) enum Operation {
     Pop,
     /// A key gets a destructor.
     Destructor,
-    /// There are more keys than the model has.
-    MoreKeys,
+    /// A key gets a number, if the model has one more key.
+    NewKey,
 }
 
 /// The operation of a function, by its name; `None` if it is not in this family.
@@ -35,7 +40,7 @@ pub(super) fn named(name: &str) -> Option<Operation> {
         "__fencewright_cleanup_push" => Operation::Push,
         "__fencewright_cleanup_pop" => Operation::Pop,
         "__fencewright_destructor_of_a_key" => Operation::Destructor,
-        "__fencewright_more_keys" => Operation::MoreKeys,
+        "__fencewright_new_key" => Operation::NewKey,
         _ => return None,
     })
 }
@@ -46,13 +51,25 @@ impl Elaborator<'_> {
             Operation::Push => self.push_cleanup(call)?,
             Operation::Pop => self.pop_cleanup(call)?,
             Operation::Destructor => self.destructors = true,
-            Operation::MoreKeys => {
-                let text = "more than 8 keys of thread-specific data".to_string();
-                self.emit(StmtKind::Beyond(Value::Number(1), text), call.span);
-                self.writer.reachable = false;
-            }
+            Operation::NewKey => return self.new_key(call),
         }
         Ok(Operand::number(0))
+    }
+
+    /// The number of a new key. The model ends in executions that create more keys than it has.
+    fn new_key(&mut self, call: BuiltinCall) -> Result<Operand> {
+        let number = self.argument_value(call, 0)?;
+        let number = self.kept_value(number, call.ty, call.span)?;
+        let most = self.argument_value(call, 1)?;
+        let text = format!("more than {} keys of thread-specific data", most.known().unwrap_or_default());
+        let beyond = numbers::binary(self, Operator::GreaterOrEqual, Arithmetic::INT, number.clone(), most);
+        let end = |this: &mut Self| {
+            this.emit(StmtKind::Beyond(Value::Number(1), text), call.span);
+            this.writer.reachable = false;
+            Ok(())
+        };
+        self.branch(beyond, call.span, end, |_| Ok(()))?;
+        Ok(number)
     }
 
     fn push_cleanup(&mut self, call: BuiltinCall) -> Result<()> {
@@ -85,17 +102,52 @@ impl Elaborator<'_> {
         self.called(cleanup.function, vec![Argument::Scalar(argument)], span).map(|_| ())
     }
 
-    /// Calls the pushed functions of all active function calls, the latest first, because the thread ends. Each is taken off before it is called.
-    pub(in super::super) fn clean_up(&mut self, span: Span) -> Result<()> {
-        let pushed: Vec<Vec<(usize, Cleanup)>> =
-            self.writer.frames.iter_mut().map(|frame| std::mem::take(&mut frame.cleanups)).collect();
-        let latest_first = pushed.iter().rev().flat_map(|frame| frame.iter().rev());
-        let done = latest_first.clone().try_for_each(|(_, cleanup)| self.run_cleanup(*cleanup, span));
-        // Control may pass another branch, in which the pushed functions have not been called, so they are put back.
-        for (frame, cleanups) in self.writer.frames.iter_mut().zip(pushed) {
-            frame.cleanups = cleanups;
+    /// Leaves all functions that the current thread is in: ends the lifetimes of their variables, and calls the pushed functions, the latest first.
+    /// When one is called, the blocks inside of its `pthread_cleanup_push` have been left. The variables of `main` live until the program ends.
+    fn unwind(&mut self, span: Span) -> Result<()> {
+        let is_main = self.thread().0 == 0;
+        let end = |this: &mut Self, frame, blocks| {
+            if !is_main {
+                this.end_blocks(frame, blocks, span)
+            }
+        };
+        for frame in (0..self.writer.frames.len()).rev() {
+            let mut open = self.writer.frames[frame].scopes.len();
+            let cleanups = self.writer.frames[frame].cleanups.clone();
+            for (blocks, cleanup) in cleanups.into_iter().rev() {
+                let around = blocks - 1;
+                end(self, frame, around..open);
+                open = around;
+                self.run_cleanup(cleanup, span)?;
+            }
+            end(self, frame, 0..open);
         }
-        done
+        Ok(())
+    }
+
+    /// Asserts that a thread calls `pthread_exit` only while it does not end yet. In a function that `pthread_once` calls it is refused: other threads
+    /// would call that function again.
+    pub(in super::super) fn exits_once(&mut self, span: Span) -> Result<()> {
+        if self.writer.in_once {
+            let text = "`pthread_exit` in a function that `pthread_once` calls is not supported";
+            return self.error(span, text, "return from the function, and exit after `pthread_once`");
+        }
+        if self.writer.ending {
+            let function = self.frame().function;
+            match &*self.unit.functions[function.index()].name {
+                // POSIX leaves open what a request does that arrives in a destructor.
+                cancellation::TEST => {
+                    let text = "a thread that is cancelled while it ends".to_string();
+                    self.emit(StmtKind::Beyond(Value::Number(1), text), span);
+                    self.writer.reachable = false;
+                }
+                _ => {
+                    let text = "pthread_exit is called while the thread ends: by a clean-up function or a destructor";
+                    self.require(Operand::number(0), text, span);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Asserts that control leaves no block between `pthread_cleanup_push` and `pthread_cleanup_pop`: the blocks of the current function from this
@@ -116,13 +168,20 @@ impl Elaborator<'_> {
         self.error(span, message, "write them as loops and conditions")
     }
 
-    /// What a thread executes when it ends: the destructors of its thread-specific data, unless the process ends. An atomic section ends with its
-    /// thread.
+    /// What a thread executes when it ends; `destructs` says whether this includes the destructors of its thread-specific data. An atomic section ends
+    /// with its thread.
     pub(in super::super) fn leave_thread(&mut self, destructs: bool, span: Span) -> Result<()> {
-        if destructs {
-            self.destroy_values(span)?;
+        if !self.writer.reachable {
+            return Ok(());
         }
-        self.leave_section(span)
+        let before = std::mem::replace(&mut self.writer.ending, true);
+        let done =
+            self.unwind(span).and_then(|()| if destructs { self.destroy_values(span) } else { Ok(()) });
+        self.writer.ending = before;
+        done?;
+        self.leave_section(span)?;
+        self.end_own(span);
+        Ok(())
     }
 
     /// Calls the destructors of the thread-specific data of the current thread, which ends here.

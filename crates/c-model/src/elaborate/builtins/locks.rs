@@ -17,6 +17,7 @@ use fencewright_program::Span;
 use super::super::objects::{Spot, Target};
 use super::super::{Elaborator, MOST_THREADS, Result};
 use super::mutex_types::Taking;
+use super::shared_locks::Noted;
 use super::{BuiltinCall, int};
 
 /// `EBUSY`: the result of `trylock` on a lock that is held.
@@ -33,8 +34,8 @@ pub(super) const DESTROYED: i128 = -2 * MOST_THREADS as i128;
 /// The message of the assertion that fails when a thread unlocks a mutex that it does not hold.
 pub(super) const NOT_HELD: &str = "a mutex is unlocked by a thread that does not hold it";
 
-/// A thread and a lock; the lock is given as an object and the path to the lock in that object.
-pub(in super::super) type Holder = (ThreadNumber, ObjectId, Vec<Step>);
+/// A thread, and a lock as an object and the path to a part of it, with the fact that a variable records.
+pub(in super::super) type Holder = (ThreadNumber, ObjectId, Vec<Step>, Noted);
 
 /// The kinds of locks; a reader-writer lock has one kind for reading and one for writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,11 +51,20 @@ pub(super) enum Kind {
 
 impl Kind {
     /// The name of this kind of lock in messages.
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Kind::Mutex => "a mutex",
             Kind::OwnedSpin | Kind::Spin => "a spin lock",
             Kind::Readers | Kind::Writer => "a lock for readers and writers",
+        }
+    }
+
+    /// The fact that a thread records when it has taken such a lock.
+    fn noted(self) -> Option<Noted> {
+        match self {
+            Kind::OwnedSpin | Kind::Readers => Some(Noted::Taken),
+            Kind::Writer => Some(Noted::Written),
+            Kind::Mutex | Kind::Spin => None,
         }
     }
 }
@@ -238,6 +248,11 @@ impl Elaborator<'_> {
                 return self.lock_typed(call, Taking::GivesUp);
             }
             Operation::Unlock(Kind::Mutex) if typed => return self.unlock_typed(call),
+            Operation::Lock(kind @ (Kind::Readers | Kind::Writer)) if call.name.starts_with("pthread_") => {
+                self.may_wait(span);
+                let take = |this: &mut Self| this.acquire(kind, &lock, span).map(|()| Operand::number(0));
+                return self.take_shared(&lock, take, span);
+            }
             Operation::Lock(kind) => {
                 self.may_wait(span);
                 self.acquire(kind, &lock, span)?;
@@ -246,20 +261,25 @@ impl Elaborator<'_> {
                 let free = self.try_acquire(kind, world, &lock, span)?;
                 return Ok(answer(world, free));
             }
-            // A timed lock succeeds if the lock is free at this step, and times out otherwise: other threads cannot see how long this one has waited.
-            Operation::TimedLock(kind, world) => {
-                let free = self.try_acquire(kind, world, &lock, span)?;
-                let late = match world {
-                    World::Threads => THREADS_TIMED_OUT,
-                    _ => TIMED_OUT,
-                };
-                return Ok(numbers::choose(free, Operand::number(0), Operand::number(late)));
-            }
+            Operation::TimedLock(kind, world) => return self.timed_lock(kind, world, &lock, span),
             Operation::Unlock(kind) => self.release(Some(kind), &lock, span)?,
             Operation::UnlockEither => self.release(None, &lock, span)?,
             Operation::Nothing | Operation::SetRobust => {}
         }
         Ok(Operand::number(0))
+    }
+
+    /// A timed lock succeeds if the lock is free at this step, and times out otherwise: other threads cannot see how long this one has waited.
+    fn timed_lock(&mut self, kind: Kind, world: World, lock: &Target, span: Span) -> Result<Operand> {
+        let late = if world == World::Threads { THREADS_TIMED_OUT } else { TIMED_OUT };
+        let take = |this: &mut Self| {
+            let free = this.try_acquire(kind, world, lock, span)?;
+            Ok(numbers::choose(free, Operand::number(0), Operand::number(late)))
+        };
+        match kind {
+            Kind::Readers | Kind::Writer => self.take_shared(lock, take, span),
+            _ => take(self),
+        }
     }
 
     fn recursive<T>(&self, span: Span) -> Result<T> {
@@ -279,11 +299,7 @@ impl Elaborator<'_> {
         match kind {
             Kind::Mutex => (self.owner(), compare(self, Operator::Equal, held)),
             Kind::OwnedSpin | Kind::Spin => (Operand::number(1), compare(self, Operator::Equal, held)),
-            Kind::Writer => {
-                let owner =
-                    numbers::wrapping(Operator::Subtract, Arithmetic::INT, Operand::number(0), self.owner());
-                (owner, compare(self, Operator::Equal, held))
-            }
+            Kind::Writer => (self.writing_owner(), compare(self, Operator::Equal, held)),
             Kind::Readers => {
                 let more =
                     numbers::wrapping(Operator::Add, Arithmetic::INT, held.clone(), Operand::number(1));
@@ -304,21 +320,21 @@ impl Elaborator<'_> {
         self.note_taken(kind, lock, span)
     }
 
-    /// The variable that records whether the current thread holds a lock whose value does not name the owner. For a reader lock, which a thread may
-    /// take several times, it records whether the thread has ever taken the lock. `None` if the place of the lock is not constant, or if the program
-    /// somewhere computes the address of a lock that it takes. Constant propagation removes the variable if the thread provably releases only locks
-    /// that it has taken.
-    fn noted(&mut self, lock: &Target, span: Span) -> Option<Target> {
-        if self.premises.computed_locks {
+    /// The variable that records a fact about the current thread and a lock. `None` if the place of the lock is not constant, or if the program
+    /// somewhere computes the address of a lock that it takes. Constant propagation removes the variable if the fact always follows from the code, for
+    /// example if the thread releases only locks that it has taken.
+    pub(super) fn noted(&mut self, noted: Noted, lock: &Target, span: Span) -> Option<Target> {
+        if *self.premises.computed_locks.of(noted) {
             return None;
         }
         let (object, way) = lock.known()?;
         let thread = self.thread();
-        let holder = (thread, object, way);
+        let holder = (thread, object, way, noted);
         let held = match self.held.get(&holder) {
             Some(&held) => held,
             None => {
-                let name = format!("{}_held", self.objects[object.0 as usize].name);
+                let what = if noted == Noted::Taken { "held" } else { "written" };
+                let name = format!("{}_{what}", self.objects[object.0 as usize].name);
                 let (ty, node) = (Some(int()), self.nodes.object(&int(), span));
                 let (origin, initial) = (Origin::Local(thread), Vec::new());
                 let purpose = Purpose::Translation;
@@ -337,13 +353,11 @@ impl Elaborator<'_> {
 
     /// Records that the current thread has taken a lock.
     fn note_taken(&mut self, kind: Kind, lock: &Target, span: Span) -> Result<()> {
-        if !matches!(kind, Kind::OwnedSpin | Kind::Readers) {
-            return Ok(());
-        }
+        let Some(noted) = kind.noted() else { return Ok(()) };
         // If the address of the lock is computed here, but the lock is released by its name elsewhere, the variable would be wrong. So the next
         // attempt uses no such variables.
-        self.computed_locks |= lock.known().is_none();
-        let Some(held) = self.noted(lock, span) else { return Ok(()) };
+        *self.computed_locks.of(noted) |= lock.known().is_none();
+        let Some(held) = self.noted(noted, lock, span) else { return Ok(()) };
         self.write(&held, Operand::number(1), span)
     }
 
@@ -406,14 +420,16 @@ impl Elaborator<'_> {
             Some(Kind::Mutex) => self.release_mutex(lock, NOT_HELD, span),
             Some(Kind::Readers | Kind::Writer) => self.release_shared(lock, None, span),
             None => {
-                let reads = self.noted(lock, span);
-                self.release_shared(lock, reads, span)
+                let reads = self.noted(Noted::Taken, lock, span);
+                self.release_shared(lock, reads, span)?;
+                let written = self.noted(Noted::Written, lock, span);
+                written.map_or(Ok(()), |written| self.write(&written, Operand::number(0), span))
             }
         }
     }
 
     fn release_spin(&mut self, owned: bool, lock: &Target, span: Span) -> Result<()> {
-        if let Some(held) = if owned { self.noted(lock, span) } else { None } {
+        if let Some(held) = if owned { self.noted(Noted::Taken, lock, span) } else { None } {
             let has = self.read(&held, span)?;
             self.require(has, "a spin lock is unlocked by a thread that does not hold it", span);
             self.write(&held, Operand::number(0), span)?;
@@ -436,29 +452,6 @@ impl Elaborator<'_> {
         let owner = self.owner();
         let own = numbers::binary(self, Operator::Equal, Arithmetic::INT, held, owner);
         self.require(own, otherwise, span);
-    }
-
-    /// Releases a reader-writer lock. `reads` is the variable, if any, that records whether the current thread has ever taken the lock for reading.
-    fn release_shared(&mut self, lock: &Target, reads: Option<Target>, span: Span) -> Result<()> {
-        let reads = reads.map(|reads| self.read(&reads, span)).transpose()?;
-        self.atomically(span, |this| {
-            let held = this.read(lock, span)?;
-            this.require_usable(Kind::Writer.name(), &held, span);
-            let owner =
-                numbers::wrapping(Operator::Subtract, Arithmetic::INT, Operand::number(0), this.owner());
-            let zero = Operand::number(0);
-            let own = numbers::binary(this, Operator::Equal, Arithmetic::INT, held.clone(), owner);
-            let read = numbers::binary(this, Operator::Greater, Arithmetic::INT, held.clone(), zero.clone());
-            let text = "a lock is unlocked by a thread that does not hold it";
-            let either = numbers::binary(this, Operator::Or, Arithmetic::INT, own.clone(), read.clone());
-            this.require(either, text, span);
-            if let Some(reads) = reads {
-                let either = numbers::binary(this, Operator::Or, Arithmetic::INT, own, reads);
-                this.require(either, text, span);
-            }
-            let fewer = numbers::wrapping(Operator::Subtract, Arithmetic::INT, held, Operand::number(1));
-            this.write(lock, numbers::choose(read, fewer, zero), span)
-        })
     }
 }
 

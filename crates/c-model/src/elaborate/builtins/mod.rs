@@ -18,9 +18,11 @@ mod library;
 mod linux;
 mod locks;
 mod mutex_types;
+mod overlaps;
 mod rcu;
 mod scanning;
 mod sections;
+mod shared_locks;
 mod strings;
 #[cfg(test)]
 mod tests;
@@ -37,6 +39,7 @@ pub(crate) use forms::{Form, form};
 pub(super) use futex::Futexes;
 pub(super) use locks::Holder;
 pub(super) use rcu::{Rcu, Users};
+pub(super) use shared_locks::Computed;
 
 use super::objects::{Spot, Target};
 use super::{Elaborator, Result};

@@ -26,8 +26,8 @@ const RECURSIVE: i128 = 1;
 const CHECKED: i128 = 2;
 /// `EPERM`: the result of unlocking a mutex that the calling thread does not hold.
 pub(super) const NOT_OWNER: i128 = 1;
-/// `EDEADLK`: the result of locking an error-checking mutex that the calling thread holds.
-const DEADLOCK: i128 = 35;
+/// `EDEADLK`: the result of locking an error-checking mutex, or a reader-writer lock for writing, that the calling thread holds.
+pub(super) const DEADLOCK: i128 = 35;
 
 /// The name of a mutex in messages.
 const MUTEX: &str = "a mutex";

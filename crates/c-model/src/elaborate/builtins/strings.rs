@@ -11,7 +11,7 @@ use super::super::expressions::pointee;
 use super::super::objects::Target;
 use super::super::sizes::Sizing;
 use super::super::{Elaborator, Result};
-use super::{BuiltinCall, int, unconverted};
+use super::{BuiltinCall, int, overlaps, unconverted};
 
 /// The arithmetic of `size_t`.
 const SIZE: Arithmetic = Arithmetic::Integer(Integer { rank: Rank::Long, signed: false });
@@ -83,6 +83,8 @@ struct Region<'e> {
     from: Option<&'e Expr>,
     /// The value of the source, or of the byte.
     second: Operand,
+    /// The pointers as they are computed, not kept in registers; `None` if bytes are set.
+    computed: Option<(Value, Value)>,
 }
 
 impl Elaborator<'_> {
@@ -95,6 +97,9 @@ impl Elaborator<'_> {
         let bytes = self.argument_value(call, 2)?;
         let result = (operation == Operation::Compare).then(|| self.temporary("sign", &int()));
         let work = |this: &mut Self, bytes: u64| {
+            if call.name.contains("memcpy") {
+                this.require_apart(&region, bytes, span);
+            }
             let sign = this.region_operation(operation, &region, bytes, span)?;
             match (result, sign) {
                 (Some(result), Some(sign)) => this.write_register(result, sign, span),
@@ -159,14 +164,17 @@ impl Elaborator<'_> {
     ) -> Result<Region<'e>> {
         let to = to_object(self.argument(call, 0)?);
         let pointer = self.value(to)?;
+        let computed = pointer.value.clone();
         let pointer = self.kept_value(pointer, &to.ty, call.span)?;
         if operation == Operation::Set {
-            return Ok(Region { to, pointer, from: None, second: self.argument_value(call, second)? });
+            let second = self.argument_value(call, second)?;
+            return Ok(Region { to, pointer, from: None, second, computed: None });
         }
         let from = to_object(self.argument(call, second)?);
         let source = self.value(from)?;
+        let computed = Some((computed, source.value.clone()));
         let source = self.kept_value(source, &from.ty, call.span)?;
-        Ok(Region { to, pointer, from: Some(from), second: source })
+        Ok(Region { to, pointer, from: Some(from), second: source, computed })
     }
 
     /// Works on a number of bytes, which may depend on the execution. `work` has a case for each number.
@@ -200,6 +208,16 @@ impl Elaborator<'_> {
         self.branch(nothing, span, |this| work(this, 0), some)
     }
 
+    /// Asserts that the source and the destination of `memcpy` do not overlap, where that is known without comparing addresses.
+    fn require_apart(&mut self, region: &Region<'_>, bytes: u64, span: Span) {
+        let count = bytes / self.size(&pointee(&region.to.ty)).max(1);
+        let overlap = region.computed.as_ref().and_then(|(to, from)| overlaps::overlap(to, from, count));
+        if let Some(overlap) = overlap {
+            let apart = numbers::not(Operand::new(overlap, (0, 1)));
+            self.require(apart, "memcpy copies between ranges that overlap", span);
+        }
+    }
+
     /// Whether the source and the destination of a copy overlap: whether an object of one of them is the first of the other.
     fn overlap(&mut self, region: &Region<'_>, bytes: u64, span: Span) -> Result<Operand> {
         let Region { to, pointer, second, .. } = region;
@@ -230,7 +248,7 @@ impl Elaborator<'_> {
         bytes: u64,
         span: Span,
     ) -> Result<Option<Operand>> {
-        let Region { to, pointer, from, second } = region;
+        let Region { to, pointer, from, second, .. } = region;
         let targets = self.region(pointer, to, bytes, span)?;
         let Some(from) = from else {
             for target in targets {

@@ -439,7 +439,10 @@ impl Elaborator<'_> {
             })?;
             let first = this.register_value(first);
             let call = |this: &mut Self| {
-                this.inlined(FunctionId(function), Vec::new(), span)?;
+                let before = std::mem::replace(&mut this.writer.in_once, true);
+                let called = this.inlined(FunctionId(function), Vec::new(), span);
+                this.writer.in_once = before;
+                called?;
                 this.atomically(span, |this| this.write(&once, Operand::number(DONE), span))
             };
             this.branch(first, span, call, |_| Ok(()))

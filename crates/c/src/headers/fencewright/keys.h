@@ -6,12 +6,10 @@ static unsigned int __fencewright_keys;
 static void (*__fencewright_destructors[__FENCEWRIGHT_MOST_KEYS])(void *);
 static _Thread_local void *__fencewright_values[__FENCEWRIGHT_MOST_KEYS];
 void __fencewright_destructor_of_a_key(void);
-void __fencewright_more_keys(void);
-static inline int __fencewright_key_create(unsigned int *key, void (*destructor)(void *))
+unsigned int __fencewright_new_key(unsigned int number, int most);
+#define __FENCEWRIGHT_NEW_KEY __fencewright_new_key(__atomic_fetch_add(&__fencewright_keys, 1, __ATOMIC_SEQ_CST), __FENCEWRIGHT_MOST_KEYS)
+static inline int __fencewright_key_create(unsigned int *key, void (*destructor)(void *), unsigned int number)
 {
-    unsigned int number = __atomic_fetch_add(&__fencewright_keys, 1, __ATOMIC_SEQ_CST);
-    if (number >= __FENCEWRIGHT_MOST_KEYS)
-        __fencewright_more_keys();
     if (destructor) {
         __fencewright_destructor_of_a_key();
         __fencewright_destructors[number] = destructor;
