@@ -13,11 +13,45 @@ pub struct LiveRegisters {
 }
 
 impl LiveRegisters {
-    /// The live registers of a thread, for the properties of a task.
+    /// The live registers of a thread, for the properties of a task. A register that a property observes in all states is live everywhere.
     pub fn new(task: &Task<'_>, id: ThreadId, limits: &Limits) -> Result<Self, Reason> {
+        let (everywhere, at_end) = observed(task, id);
+        LiveRegisters::find(task, id, (everywhere, at_end, Vec::new()), limits)
+    }
+
+    /// The live registers of a thread, where a register that a property mentions is observed only at the locations at which the property depends on
+    /// it ([`Expr::for_each_register`](fencewright_program::Expr::for_each_register)).
+    pub fn where_observed(task: &Task<'_>, id: ThreadId, limits: &Limits) -> Result<Self, Reason> {
+        let (_, at_end) = observed(task, id);
+        let mut everywhere = vec![false; at_end.len()];
+        let fault = task.program.thread(id).fault;
+        let mut places: Vec<(usize, usize)> = Vec::new();
+        for property in &task.properties {
+            let PropertyKind::Never(formula) = &property.kind else { continue };
+            formula.for_each_register(&mut |thread, register, at| match at {
+                _ if thread != id => {}
+                // Operations inside atomic steps may fault, so a register that is observed after a fault is observed at all points.
+                Some(at) if !at.contains(&fault) => {
+                    places.extend(at.iter().map(|location| (register.index(), location.index())));
+                }
+                _ => everywhere[register.index()] = true,
+            });
+        }
+        places.sort_unstable();
+        places.dedup();
+        LiveRegisters::find(task, id, (everywhere, at_end, places), limits)
+    }
+
+    /// The live registers, given those that are observed at all points, those that are observed at the ends of the thread, and pairs of a register and
+    /// a location where it is observed, in order.
+    fn find(
+        task: &Task<'_>,
+        id: ThreadId,
+        (everywhere, at_end, places): (Vec<bool>, Vec<bool>, Vec<(usize, usize)>),
+        limits: &Limits,
+    ) -> Result<Self, Reason> {
         let thread = task.program.thread(id);
         let flow = Flow::new(thread);
-        let (everywhere, at_end) = observed(task, id, thread.registers.len());
         let seed = |registers: std::ops::Range<usize>, points: &mut [u64]| {
             let set = |of: &[bool]| {
                 let bits = of[registers.clone()].iter().enumerate().filter(|(_, seen)| **seen);
@@ -29,6 +63,10 @@ impl LiveRegisters {
             let at_end = set(&at_end);
             let ends = (0..thread.locations.len()).filter(|&l| thread.is_end(LocationId(l as u32)));
             ends.for_each(|location| points[location] |= at_end);
+            let own = places.partition_point(|(register, _)| *register < registers.start);
+            for &(register, location) in places[own..].iter().take_while(|(r, _)| *r < registers.end) {
+                points[location] |= 1 << (register - registers.start);
+            }
         };
         let facts = Facts::find(&flow, thread.registers.len(), accesses(thread, &flow), &seed, limits)?;
         Ok(LiveRegisters { flow, facts })
@@ -70,7 +108,8 @@ impl LiveRegisters {
 }
 
 /// Two sets of registers: those that properties observe in every state, and those that properties or the task observe in final states.
-fn observed(task: &Task<'_>, id: ThreadId, registers: usize) -> (Vec<bool>, Vec<bool>) {
+fn observed(task: &Task<'_>, id: ThreadId) -> (Vec<bool>, Vec<bool>) {
+    let registers = task.program.thread(id).registers.len();
     let mut everywhere = vec![false; registers];
     let mut at_end = vec![false; registers];
     for property in &task.properties {

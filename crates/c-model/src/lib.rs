@@ -117,7 +117,7 @@ fn translated(
         reuse: if options.no_reuse { Reuse::Never } else { Reuse::Allocated },
         waiting_is_a_step: options.spins == Spins::Step,
         suppositions_wait: !options.exact_waits,
-        late_stores: !options.no_reuse && !accesses_only,
+        late_stores: !options.no_reuse && !accesses_only && !options.in_order,
     };
     let translated = |recursion: usize| {
         let cut = Cell::new(false);

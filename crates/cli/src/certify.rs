@@ -60,9 +60,12 @@ pub fn run(args: &CertifyArgs, out: &mut Output) -> Status {
             return tell(&certified, args.settings.json, out);
         }
     };
-    // How the program has to be read depends on the properties that the certificate is about.
+    // How the program has to be read depends on the properties and the model that the certificate is about.
     let mut reader = args.settings.reader();
     reader.options.ask(certificate.properties());
+    if let Some(model) = certificate.model() {
+        reader.options.ask_models(&[model]);
+    }
     if matches!(certificate.claim, Claim::Robust { .. }) {
         reader.options.ask_robustness();
     }

@@ -103,7 +103,8 @@ fn run_all(
         let alone = question.clone().options(options);
         return folder::run(args, alone, gathered, out);
     }
-    let reader = args.settings.reader();
+    let mut reader = args.settings.reader();
+    reader.options.ask_models(args.settings.model.models());
     each_file(&args.files, &args.settings, out, |path, limits, out| {
         let _search = stops_when_asked(path, gathered);
         let mut program = match load_or_tell(path, &reader, limits, args.settings.json, out) {

@@ -10,6 +10,7 @@ mod clean;
 pub mod core;
 mod dataflow;
 mod emit;
+pub mod ends;
 pub mod flat;
 mod hazards;
 mod late_stores;

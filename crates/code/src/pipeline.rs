@@ -8,6 +8,7 @@ use fencewright_program::{Call, Span};
 use fencewright_text::{Diagnostic, Sources, Stop};
 
 use crate::core::Core;
+use crate::ends::Ends;
 use crate::flat::{Program, checks, failures, intervals, joins, sharing, tidy, undefining};
 use crate::late_stores::LateStores;
 use crate::layout::classes::Layout;
@@ -70,6 +71,7 @@ pub struct Translated {
 /// symbolic code ([`Core`])
 ///   clean                dead stores, copies, jumps, waiting loops               clean
 ///   points_to            classes of places ([`Nodes`])                           points_to, layout/containers
+///   ends                 threads that have ended where memory is freed ([`Ends`])  ends
 ///   lifetimes, views     ends of local variables, conversions                    lifetimes, views
 ///   simplify             constants, variables of one thread                      simplify
 ///   hazards              ends of the model at unfenced hazard pointers           hazards
@@ -121,6 +123,7 @@ fn symbolic(
         lifetimes::forget_lasting(&mut core, stop);
         clean::clean_all(&mut core, stop);
         points_to::unify(&core, &mut nodes, stop)?;
+        core.ends = Ends::of(&mut core, stop);
         stop.or_go_on()?;
         Ok::<_, Vec<Diagnostic>>((core, nodes, reuse))
     };

@@ -33,7 +33,7 @@ pub fn functions(
 
 /// Unifies the nodes of registers and of dereferenced pointers with those that their values may point to, and the nodes of structures that the same
 /// `container_of` may return. Also records the numbers, other than addresses of objects, that occur where pointers are expected.
-pub(crate) fn unify(core: &Core, nodes: &mut Nodes, stop: &Stop<'_>) -> Result<(), Vec<Diagnostic>> {
+pub fn unify(core: &Core, nodes: &mut Nodes, stop: &Stop<'_>) -> Result<(), Vec<Diagnostic>> {
     assignments(core, nodes, stop).map_err(|clash| vec![*clash])?;
     containers::unify(core, nodes, stop).map_err(|clash| clash.diagnostics().to_vec())?;
     // Only now do the objects have nodes for all members that the program uses: some are used only through the result of `container_of`.

@@ -5,6 +5,8 @@
 //! only if a dangling pointer is compared with a pointer to the new object. So, retired objects apart, the model passes freed objects between threads
 //! only if their class has such comparisons.
 
+use std::collections::BTreeSet;
+
 use fencewright_text::Stop;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -33,8 +35,8 @@ pub enum Reuse {
 struct Use {
     allocated_by: FxHashSet<ThreadNumber>,
     freed_by: FxHashSet<ThreadNumber>,
-    /// The threads that free objects at once, without regard to hazard pointers.
-    freed_now_by: FxHashSet<ThreadNumber>,
+    /// The threads that free objects at once, without regard to hazard pointers, each with the threads that have ended by then.
+    freed_now_by: FxHashMap<ThreadNumber, BTreeSet<ThreadNumber>>,
     retired: bool,
 }
 
@@ -44,7 +46,10 @@ impl Use {
     }
 
     fn foreign(&self) -> bool {
-        self.allocated_by.iter().any(|one| self.freed_now_by.iter().any(|other| one != other))
+        let comes_later = |one: &ThreadNumber| {
+            self.freed_now_by.iter().any(|(other, ended)| one != other && !ended.contains(one))
+        };
+        self.allocated_by.iter().any(comes_later)
     }
 }
 
@@ -97,7 +102,13 @@ fn uses(core: &Core, nodes: &Nodes, stop: &Stop<'_>) -> FxHashMap<NodeId, Use> {
                     let used = uses.entry(freed).or_default();
                     used.freed_by.insert(number);
                     match freeing {
-                        Freeing::Now => _ = used.freed_now_by.insert(number),
+                        Freeing::Now => {
+                            let ended = core.ends.before_free(number, *node);
+                            used.freed_now_by
+                                .entry(number)
+                                .and_modify(|all| all.retain(|thread| ended.contains(thread)))
+                                .or_insert(ended);
+                        }
                         Freeing::Retire => used.retired = true,
                     }
                 }

@@ -98,6 +98,9 @@ pub struct EdgeCode {
     pub local: bool,
     /// Whether the edge can change the value of the formula of a [`PropertyKind::Never`](fencewright_program::PropertyKind::Never).
     pub visible: bool,
+    /// Whether the edge can change the value of a disjunct of such a formula that does not depend on a single thread only. If it cannot, the order of
+    /// this edge and of steps of other threads does not matter for the formula.
+    pub joint: bool,
     /// The source position of the statement that the edge was made from.
     pub span: Span,
 }
@@ -185,14 +188,14 @@ impl Code {
         let threads = program.threads.len();
         let memory = threads as Slot + 2;
         let mut next = memory + program.cells() as Slot;
-        let visible = Visible::new(task);
+        let (visible, jointly) = (Visible::new(task), Visible::jointly(task));
         let mut compiled = Vec::with_capacity(threads);
         for (id, _) in program.threads() {
             let liveness = Liveness::new(task, id, options.live_variables, limits)?;
             let first = next;
             next += liveness.fields as Slot;
             limits.exceeded(0).map_or(Ok(()), Err)?;
-            compiled.push(thread_code(task, id, liveness, first, &visible));
+            compiled.push(thread_code(task, id, liveness, first, (&visible, &jointly)));
             limits.exceeded(0).map_or(Ok(()), Err)?;
         }
         let mut code = Code {

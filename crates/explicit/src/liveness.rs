@@ -33,7 +33,7 @@ impl Liveness {
             let (live, colours) = (LiveRegisters::everywhere(thread), (0..registers).collect());
             return Ok(Liveness { live, colours, fields: registers, freed: Vec::new() });
         }
-        let live = LiveRegisters::new(task, id, limits)?;
+        let live = LiveRegisters::where_observed(task, id, limits)?;
         let (colours, fields) = colour(registers, &live, limits)?;
         // The field stays in use if the edge writes another register that has this field and is live after the edge.
         let taken_over = |edge: EdgeId, field: usize| {

@@ -13,7 +13,7 @@ use fencewright_program::Program;
 
 use super::code::{Code, ThreadCode};
 use super::layout;
-use super::reduction::{Footprint, Place, Summaries, UNLOCK, order};
+use super::reduction::{Footprint, OBSERVED, Place, Summaries, UNLOCK, order};
 use super::search::Found;
 
 /// The approximate number of bytes of the hash table that the checker needs in addition to the states.
@@ -74,7 +74,7 @@ pub fn states(program: &Program, code: &Code, found: Found) -> Option<StateSet> 
 fn persistent(program: &Program, code: &Code, summaries: &Summaries) -> Persistent {
     let footprint = |place: &Place| {
         let Footprint { reads, writes, marks } = place.future;
-        [reads, writes, u64::from(marks & !UNLOCK)]
+        [reads, writes, u64::from(marks & !(UNLOCK | OBSERVED))]
     };
     let mut order: Vec<Vec<u32>> = program.threads.iter().map(order).collect();
     for family in code.orbits.families() {
@@ -86,7 +86,7 @@ fn persistent(program: &Program, code: &Code, summaries: &Summaries) -> Persiste
     // Visible edges and cells are part of the proof, because they depend on all properties of the search, while the proof may be about some of these
     // properties only.
     let visible = |thread: &ThreadCode| {
-        let edges = thread.edges.iter().flatten().filter(|edge| edge.visible);
+        let edges = thread.edges.iter().flatten().filter(|edge| edge.joint);
         let mut edges: Vec<u32> = edges.map(|edge| edge.id.0).collect();
         edges.sort_unstable();
         edges

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use fencewright_engines::robust::{self, Robustness};
+use fencewright_engines::task;
 use fencewright_engines::{
-    Checked, Confirm, Engine, EngineName, EngineOptions, Limits, Progress, Reason, Task, Token, check_each,
-    registry,
+    About, Checked, Confirm, Engine, EngineName, EngineOptions, Limits, Progress, Reason, Report, Task,
+    Token, check_each, registry,
 };
 use fencewright_lang::Loaded;
 use fencewright_lang::source::escape;
@@ -127,7 +128,7 @@ impl Question {
     /// Checks the properties. Returns an answer for each property, in the order of the program or of the names given.
     pub fn check(&self, program: &Program) -> Result<Vec<Answer>, Error> {
         let limits = self.budget.start();
-        let mut posed = self.pose(&program.read_for(&self.properties, &limits)?)?;
+        let mut posed = self.pose(&program.read_for(&self.properties, self.model, &limits)?)?;
         posed.program.warn_of_races(&limits);
         let checked = posed.check(self.model, &limits, &Progress::default(), &mut |_, _| {});
         let answer = |checked| Answer { program: posed.program.clone(), model: self.model, checked };
@@ -307,7 +308,32 @@ impl Posed {
         progress: &Progress,
         tell: &mut dyn FnMut(usize, &Checked),
     ) -> Vec<Checked> {
-        let task = Task::new(&self.program.loaded().program, model, self.properties.clone());
-        check_each(&*self.engine, &task, limits, progress, self.confirm, tell).verdicts
+        let loaded = self.program.loaded();
+        let task = Task::new(&loaded.program, model, self.properties.clone());
+        let engine: &dyn Engine = match model {
+            MemoryModel::Pso if loaded.options.c.in_order => &InOrder,
+            _ => &*self.engine,
+        };
+        check_each(engine, &task, limits, progress, self.confirm, tell).verdicts
+    }
+}
+
+/// The engine for a program that was read for models in which stores reach memory in program order, if it is asked about PSO: it decides nothing,
+/// because the translation lacks the tests for late stores.
+struct InOrder;
+
+impl Engine for InOrder {
+    fn name(&self) -> EngineName {
+        EngineName::Auto
+    }
+
+    fn about(&self) -> About {
+        About { summary: "decides nothing", models: &[MemoryModel::Pso], machines: &[], domains: &[] }
+    }
+
+    fn run(&self, asked: &Task<'_>, _limits: &Limits, _progress: &Progress) -> Report {
+        let reason = Reason::Unsupported("the program was read for SC and TSO only".into(), None);
+        let answers = vec![task::Answer::Unknown(reason); asked.properties.len()];
+        Report { answers, ..Report::default() }.by(self, None, asked.model)
     }
 }

@@ -14,7 +14,7 @@ use fencewright_engines::{Limits, Reason, races};
 use fencewright_lang::front_end::Open;
 use fencewright_lang::load::{Failure, load_again};
 use fencewright_lang::{Diagnostic, FrontEnd, Loaded, Loader, Options, load};
-use fencewright_program::Span;
+use fencewright_program::{MemoryModel, Span};
 use fencewright_report::{Source, remarks};
 use fencewright_smt::Prover;
 
@@ -186,7 +186,7 @@ impl Program {
     pub fn certify_within(&self, certificate: &Certificate, limits: &Limits) -> Result<Accepted, Error> {
         let loaded = match certificate.claim {
             Claim::Robust { .. } => self.for_robustness(limits)?.loaded,
-            _ => self.loaded_for(certificate.properties(), limits)?,
+            _ => self.loaded_for(certificate.properties(), certificate.model(), limits)?,
         };
         if certificate.program != fingerprint(&loaded.program) {
             return Err(Error::Question("the certificate is about another program".into()));
@@ -223,14 +223,32 @@ impl Program {
         }
     }
 
-    /// The program, read again if these properties require a different translation ([`Options::ask`]).
-    pub(crate) fn read_for(&self, properties: &[String], limits: &Limits) -> Result<Program, Error> {
-        Ok(Program { loaded: self.loaded_for(properties, limits)? })
+    /// The program, read again if these properties or this model require a different translation ([`Options::ask`], [`Options::ask_models`]).
+    pub(crate) fn read_for(
+        &self,
+        properties: &[String],
+        model: MemoryModel,
+        limits: &Limits,
+    ) -> Result<Program, Error> {
+        Ok(Program { loaded: self.loaded_for(properties, Some(model), limits)? })
     }
 
-    fn loaded_for(&self, properties: &[String], limits: &Limits) -> Result<Arc<Loaded>, Error> {
-        let mut options = self.loaded.options.clone();
+    fn loaded_for(
+        &self,
+        properties: &[String],
+        model: Option<MemoryModel>,
+        limits: &Limits,
+    ) -> Result<Arc<Loaded>, Error> {
+        let Loaded { options: present, facts, .. } = &*self.loaded;
+        let mut options = present.clone();
         options.ask(properties);
+        if let Some(model) = model {
+            options.ask_models(&[model]);
+        }
+        // Without tests for late stores the translations for all models are the same.
+        if !present.c.in_order && !facts.late_stores {
+            options.c.in_order = false;
+        }
         self.loaded_as(options, limits)
     }
 

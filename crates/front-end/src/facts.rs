@@ -29,6 +29,9 @@ pub struct Facts {
     pub own_labels: bool,
     /// The source expressions that reports show as one step although the syntax tree splits them, ordered by position.
     pub steps: Vec<Whole>,
+    /// Whether the translation may contain tests for late stores, which a program that is not checked under PSO does not need
+    /// ([`COptions::in_order`](crate::COptions::in_order)).
+    pub late_stores: bool,
     /// The assumptions about functions that the user has made with options. All answers rely on them.
     pub assumed: Vec<Assumption>,
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 pub use fencewright_fw::lower::Awaits;
+use fencewright_program::MemoryModel;
 
 /// Options for reading a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,6 +52,9 @@ pub struct COptions {
     /// add no accesses, and a conditional read-modify-write is a single event, chosen nondeterministically: an atomic step, or a load of a value for
     /// which it does not write.
     pub accesses_only: bool,
+    /// Whether the program is only checked under models in which the stores of a thread reach memory in program order (SC and TSO). Then no store is
+    /// late, and the translation contains no tests for late stores.
+    pub in_order: bool,
 }
 
 /// The options with which a source file is compiled, as far as they affect its text.
@@ -104,6 +108,11 @@ impl Options {
         self.c.spins = if termination { Spins::Step } else { Spins::Loop };
         self.c.exact_waits = true;
         self.awaits = if deadlock { Awaits::Block } else { Awaits::Spin };
+    }
+
+    /// Sets the options for a program that is checked under these models only.
+    pub fn ask_models(&mut self, models: &[MemoryModel]) {
+        self.c.in_order = !models.contains(&MemoryModel::Pso);
     }
 
     /// Sets the options that a check of robustness requires.

@@ -41,7 +41,7 @@ pub use model::{
     Action, Address, Call, Edge, EdgeId, Fault, Hints, Init, Location, LocationId, MemoryModel, Numbers, Op,
     Price, Program, Range, Register, RegisterId, Thread, ThreadId, Variable, VariableId,
 };
-pub use property::{Formula, Observable, Property, PropertyKind, Quantifier};
+pub use property::{Disjunct, Formula, Observable, Property, PropertyKind, Quantifier};
 pub use reference::{Event, EventKind, Reference, State};
 pub use replay::{Replayed, Trace};
 pub use span::{CallId, FileId, Span};

@@ -17,6 +17,8 @@ pub fn properties(random: &mut Random, program: &Program) -> Vec<Property> {
         Property::assertions(),
         Property::deadlock(),
         named("final", PropertyKind::Finally(quantifier, mixed(random, program, 1))),
+        // With numbers of its own, so that the programs that follow do not depend on this property.
+        named("disjuncts", PropertyKind::Never(disjuncts(&mut random.clone(), program))),
     ]
 }
 
@@ -39,6 +41,25 @@ fn registers(random: &mut Random, program: &Program) -> Formula {
         Expr::binary(BinaryOp::Eq, leaf, Expr::Const(random.between(0, 2)))
     };
     Expr::all(program.threads().map(part).collect())
+}
+
+/// A disjunction of formulas that mostly depend on one thread only: it is at a label where a register has some value, or never has.
+fn disjuncts(random: &mut Random, program: &Program) -> Formula {
+    let mut one = |_| {
+        if random.one_in(4) {
+            return mixed(random, program, 1);
+        }
+        let id = ThreadId(random.below(program.threads.len()) as u32);
+        let register = RegisterId(random.below(program.thread(id).registers.len()) as u32);
+        let leaf = Expr::Leaf(Observable::Register(id, register));
+        let holds = Expr::binary(BinaryOp::Eq, leaf, Expr::Const(random.between(0, 2)));
+        match random.below(4) {
+            0 => at(random, program, id),
+            1 => Expr::binary(BinaryOp::And, holds, at(random, program, id)),
+            _ => Expr::binary(BinaryOp::And, at(random, program, id), holds),
+        }
+    };
+    Expr::any((0..3).map(&mut one).collect())
 }
 
 pub fn at(random: &mut Random, program: &Program, id: ThreadId) -> Formula {

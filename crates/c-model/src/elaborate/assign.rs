@@ -234,8 +234,7 @@ impl Elaborator<'_> {
         let target = self.place(place)?;
         let operand = self.value(value)?;
         if place.ty.atomic {
-            let new = operand.clone();
-            self.update(&target, |_, _| Ok((None, new)), span)?;
+            self.exchanged(&target, operand.clone(), span)?;
         } else {
             self.write(&target, operand.clone(), span)?;
         }

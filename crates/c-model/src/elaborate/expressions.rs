@@ -179,6 +179,9 @@ impl Elaborator<'_> {
         match (&a.ty.kind, &b.ty.kind) {
             (TypeKind::Integer(ty), TypeKind::Integer(_)) => {
                 self.same_pointers(&x, &y, span)?;
+                if let Some(masked) = self.masked(op, &x, &y) {
+                    return Ok(masked);
+                }
                 match self.known_comparison(op, &x, &y) {
                     Some(result) => Ok(Operand::number(result.into())),
                     None => Ok(numbers::binary(self, op, *ty, x, y)),
@@ -207,7 +210,7 @@ impl Elaborator<'_> {
     }
 
     /// The result of a comparison of two constants, at least one of which is an address; `None` if the result cannot be decided.
-    fn known_comparison(&mut self, op: Operator, a: &Operand, b: &Operand) -> Option<bool> {
+    pub(super) fn known_comparison(&mut self, op: Operator, a: &Operand, b: &Operand) -> Option<bool> {
         let (a, b) = (known(&a.value)?, known(&b.value)?);
         let order = match (&a, &b) {
             (Known::Number(_), Known::Number(_)) => return None,
@@ -277,7 +280,7 @@ impl Elaborator<'_> {
     }
 
     /// The offset in bytes of a part in its object; `None` if the type of the part is unknown.
-    fn offset(&self, object: ObjectId, way: &[Step]) -> Option<u64> {
+    pub(super) fn offset(&self, object: ObjectId, way: &[Step]) -> Option<u64> {
         let mut offset = 0u64;
         for (n, step) in way.iter().enumerate() {
             let ty = self.type_at(object, &way[..=n])?;

@@ -23,6 +23,7 @@ mod objects;
 mod places;
 mod raw;
 mod replaced;
+mod settled;
 mod sizes;
 mod statements;
 mod switches;
@@ -45,7 +46,7 @@ use graph::Graph;
 pub(crate) use graph::{Part, walk_block};
 pub use objects::{Spot, Target};
 pub use replaced::Replaced;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use writer::{RegisterState, Writer};
 
 /// The result of elaborating one construct. The error is boxed, because it is large and rare.
@@ -122,6 +123,8 @@ struct Premises {
     sizes: sizes::Sizes,
     /// The threads that use RCU.
     rcu: builtins::Users,
+    /// The cells that hold one value whenever a thread reads them.
+    settled: settled::Settled,
 }
 
 /// The numbers of statements emitted so far that read and that write shared memory.
@@ -194,11 +197,13 @@ pub fn elaborate(
             }
             None => {
                 let missing = elaborator.functions.missing();
+                let read_cells = std::mem::take(&mut elaborator.read_cells);
                 let Finished { core, nodes, dispatches, sizes } = elaborator
                     .finished()
                     .map_err(|error| if missing.is_empty() { vec![*error] } else { missing.clone() })?;
                 if !dispatch::found_more(&mut premises.targets, &dispatches, (&core, &nodes), stop)
                     && !sizes::found_more(&mut premises.sizes, &sizes, (&core, &nodes), stop)
+                    && !premises.settled.is_revised(&read_cells, (&core, &nodes), stop)
                 {
                     return if missing.is_empty() { Ok((core, nodes)) } else { Err(missing) };
                 }
@@ -283,6 +288,8 @@ pub struct Elaborator<'u> {
     /// For each known lock and each thread that takes it, the variable that records whether the thread holds it.
     held: FxHashMap<builtins::Holder, ObjectId>,
     rcu: builtins::Rcu,
+    /// The plain reads of parts of allocated objects that are loads in this attempt.
+    read_cells: FxHashSet<(ThreadNumber, settled::Cell)>,
     /// The number of threads that existed at the last destruction of a condition variable; `None` if there was no destruction.
     destroyed: Option<usize>,
     /// Whether a condition variable may be used after or during its destruction: becomes [`Premises::outlived`] of the next attempt.
@@ -350,6 +357,7 @@ impl<'u> Elaborator<'u> {
             shared: threads::Shared::default(),
             held: FxHashMap::default(),
             rcu: builtins::Rcu::default(),
+            read_cells: FxHashSet::default(),
             destroyed: None,
             outlived: false,
             computed_locks: builtins::Computed::default(),

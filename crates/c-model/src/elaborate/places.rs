@@ -1,6 +1,6 @@
 //! Places: lvalues and pointers as locations in memory.
 
-use fencewright_c::ast::RecordId;
+use fencewright_c::ast::{BinaryOp as Operator, RecordId};
 use fencewright_c::typed::tree::{Expr, Place, PlaceKind, Step, Type, TypeKind};
 use fencewright_code::core::{
     Access, Base, Known, Location, Object, ObjectId, Origin, Projection, Value, View, known,
@@ -12,6 +12,9 @@ use fencewright_program::{BinaryOp, Span};
 use super::frames::Slot;
 use super::objects::{Spot, Target};
 use super::{Elaborator, Result};
+
+/// The alignment of allocations in bytes.
+const ALIGNMENT: u64 = 16;
 
 impl Elaborator<'_> {
     /// The place that an lvalue denotes.
@@ -324,6 +327,44 @@ impl Elaborator<'_> {
             (node, ty) = (self.nodes.part(node, Step::Element(0))?, element);
         }
         Some(Location { base: location.base.clone(), path, node, view: View::default() })
+    }
+
+    /// A known address combined with a mask by `&`: 0 if the mask has only bits below the alignment, the address if the mask lacks only such bits.
+    pub(super) fn masked(&self, op: Operator, address: &Operand, mask: &Operand) -> Option<Operand> {
+        let (Operator::BitAnd, Some(Known::Address(object, way)), Value::Number(mask)) =
+            (op, known(&address.value), &mask.value)
+        else {
+            return None;
+        };
+        let low = self.alignment(object, &way)? - 1;
+        match (*mask as u64 & !low, *mask as u64 | low) {
+            (0, _) => Some(Operand::number(0)),
+            (_, u64::MAX) => Some(address.clone()),
+            _ => None,
+        }
+    }
+
+    /// A power of two that divides the address of a part of an object; `None` if it is unknown.
+    fn alignment(&self, object: ObjectId, way: &[Step]) -> Option<u64> {
+        let Object { ty, origin, .. } = &self.objects[object.0 as usize];
+        let start = match origin {
+            Origin::Heap { .. } => ALIGNMENT,
+            _ => self.align(ty.as_ref()?),
+        };
+        let offset = match way {
+            [] | [Step::Element(0)] => 0,
+            way => self.offset(object, way)?,
+        };
+        Some(1 << (offset | start).trailing_zeros())
+    }
+
+    /// The alignment of a type in bytes.
+    fn align(&self, ty: &Type) -> u64 {
+        match &ty.kind {
+            TypeKind::Array(element, _) => self.align(element),
+            TypeKind::Record(record) => self.unit.records[record.0 as usize].align.max(1),
+            _ => self.size(ty).max(1),
+        }
     }
 
     /// The place to which a pointer expression points.

@@ -16,7 +16,8 @@
 //!
 //! The certificate names, for each location of each thread, the registers that are *live* there. `reductions` checks: a register that a step from the
 //! location reads before writing it is live there; a register that is live after the step and not written by it is live before it; a register that a
-//! property observes is live wherever the property observes it. Say that two states are alike if they differ only in registers that are dead at the
+//! property observes is live wherever the property observes it: a formula does not observe a register where a conjunction around each of its
+//! mentions requires another location of the thread, because the conjunction is 0 there. Say that two states are alike if they differ only in registers that are dead at the
 //! locations of their threads. Then states that are alike have the same steps, with the same faults, to states that are alike, and violate the same
 //! properties. The checker reads dead registers as 0 and clears their bits after each step. Every state is alike to one in which the dead registers
 //! are 0, so conditions 1 to 3 for such states prove the property for all states.

@@ -12,7 +12,8 @@
 //! * if an edge of the set waits for the buffer of its thread to be empty, and the buffer is not empty, the flushes of the thread are added;
 //! * if a step of the set requires that no other thread holds the lock, and another thread holds it, the edges of that thread are added;
 //! * if a step of the set may be visible to a property that observes all states, then for every thread: its edges are added if it may still take such
-//!   a step along an edge or by a later flush, and its flushes if one of its buffered stores may be visible;
+//!   a step along an edge or by a later flush, and its flushes if one of its buffered stores may be visible. Disjuncts of a formula that depend on
+//!   the location and the registers of one thread only make no step visible;
 //! * no edge of the set may close a cycle: each leads to a location with a greater number in the `order` of the certificate, or to the fault
 //!   location, which no edge leaves.
 //!
@@ -56,9 +57,12 @@
 //! * w has a step of P. By (1) and (2) the first one, t, can be taken immediately: it leads to a state of the set, and w without t leads from there
 //!   to the same state as w. That execution is shorter.
 //! * w has no step of P, and P has a step t. By (1) t is still possible after w, so w does not lead to a state in which no thread can move. If w
-//!   leads to a state that a property forbids: either t is invisible to such properties, and by (2) w leads from the state after t to a forbidden
-//!   state too; or t is visible, and then no step of w is visible, and s is forbidden already. If a thread has faulted after w, or the last step of w
-//!   exceeds a limit, the same is true if t is taken first. The state after t is in the set, and t has taken an edge that closes no cycle, or removed
+//!   leads to a state that a property forbids, consider a disjunct of its formula that holds there. Suppose the disjunct depends on one thread only.
+//!   If t is an edge of this thread, the thread takes no edge in w, so s is forbidden already; otherwise t does not change the disjunct, and by (2) w
+//!   leads from the state after t to a forbidden state too. Now suppose the disjunct depends on more. Either t is invisible to it, and by (2) w leads
+//!   from the state after t to a forbidden state too; or t is visible, and then no step of w is visible, and s is forbidden already. (A disjunct
+//!   without a 64-bit value is found in the same way, and is a rejection.) If a thread has faulted after w, or the last step of w exceeds a limit, the
+//!   same is true if t is taken first. The state after t is in the set, and t has taken an edge that closes no cycle, or removed
 //!   a store from a buffer.
 //!
 //! With symmetry the same holds for `G R`: the conditions on P in r concern steps and the visibility to properties, so `g P` satisfies them in `g r`.
@@ -179,7 +183,7 @@ pub(super) fn check(
         return Err("threads of a family have different orders".into());
     }
     check_classes(program, &said.classes)?;
-    let observed = Observed::by(properties).and_cells(&said.cells);
+    let observed = Observed::jointly(properties).and_cells(&said.cells);
     let model = MemoryModel::from(set.model);
     let flush = |cells: Range<usize>| {
         let marks = if observed.sees_cells(&cells) { ACCESS | VISIBLE } else { ACCESS };

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use fencewright_program::{
-    Action, Edge, Expr, LocationId, MemoryModel, Observable, Op, Program, Property, PropertyKind, RegisterId,
-    Thread, ThreadId,
+    Action, Disjunct, Edge, Expr, LocationId, MemoryModel, Observable, Op, Program, Property, PropertyKind,
+    RegisterId, Thread, ThreadId,
 };
 
 /// The observables of properties: those observed in every state, and those observed in final states only.
@@ -20,7 +20,17 @@ pub(super) struct Observed {
 }
 
 impl Observed {
+    /// All observables of these properties.
     pub fn by(properties: &[Property]) -> Self {
+        Observed::in_disjuncts(properties, |_| true)
+    }
+
+    /// The observables of these properties, except those in disjuncts that depend on one thread only.
+    pub fn jointly(properties: &[Property]) -> Self {
+        Observed::in_disjuncts(properties, |disjunct| disjunct.own.is_none())
+    }
+
+    fn in_disjuncts(properties: &[Property], is_kept: impl Fn(&Disjunct<'_>) -> bool) -> Self {
         let mut observed = Observed { always: Vec::new(), finally: Vec::new(), cells: Vec::new() };
         for property in properties {
             let (formula, list) = match &property.kind {
@@ -28,7 +38,9 @@ impl Observed {
                 PropertyKind::Finally(_, formula) => (formula, &mut observed.finally),
                 PropertyKind::Assertions | PropertyKind::NoDeadlock => continue,
             };
-            formula.for_each_leaf(&mut |observable| list.push(observable.clone()));
+            for Disjunct { formula, .. } in formula.disjuncts().into_iter().filter(&is_kept) {
+                formula.for_each_leaf(&mut |observable| list.push(observable.clone()));
+            }
         }
         observed.cells.extend(observed.always.iter().filter_map(|observable| match observable {
             Observable::Memory(cell) => Some(*cell as usize),
@@ -95,13 +107,26 @@ pub(super) fn check_live(
             Err(format!("register {register} of thread {} matters at location {location}", thread.name))
         };
         let is_live = |register: u32, location: usize| live[location].binary_search(&register).is_ok();
-        let (always, finally) = (registers(&observed.always, id), registers(&observed.finally, id));
-        for location in 0..thread.locations.len() {
-            let ends = thread.is_end(LocationId(location as u32));
-            let at_end = finally.iter().filter(|_| ends);
-            if let Some(&register) = always.iter().chain(at_end).find(|&&r| !is_live(r, location)) {
+        let finally = registers(&observed.finally, id);
+        for location in (0..thread.locations.len()).filter(|&l| thread.is_end(LocationId(l as u32))) {
+            if let Some(&register) = finally.iter().find(|&&r| !is_live(r, location)) {
                 return missing(register, location);
             }
+        }
+        let mut unlisted = None;
+        for property in properties {
+            let PropertyKind::Never(formula) = &property.kind else { continue };
+            formula.for_each_register(&mut |of, register, at| {
+                let is_missing = |location: &usize| of == id && !is_live(register.0, *location);
+                let found = match at {
+                    Some(at) => at.iter().map(|location| location.index()).find(is_missing),
+                    None => (0..thread.locations.len()).find(is_missing),
+                };
+                unlisted = unlisted.or(found.map(|location| (register.0, location)));
+            });
+        }
+        if let Some((register, location)) = unlisted {
+            return missing(register, location);
         }
         for edge in &thread.edges {
             let mut matter: BTreeSet<u32> = live[edge.to.index()].iter().copied().collect();

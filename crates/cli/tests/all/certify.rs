@@ -40,6 +40,33 @@ fn a_proof_of_an_unbounded_program_can_be_checked_again() {
     assert!(outcome.stdout.contains("rejected: the certificate is about another program"), "{outcome:?}");
 }
 
+/// The translation of a C program for TSO is another one than for PSO, and a certificate is checked with its own.
+#[test]
+fn a_proof_about_a_c_program_is_checked_with_the_translation_for_its_model() {
+    let files = Files::new(&[(
+        "freed.c",
+        "#include <pthread.h>\n#include <stdlib.h>\n#include <stdatomic.h>\n
+        struct s { int v; }; atomic_int done; pthread_t t;
+        void *work(void *argument) { struct s *a = argument; a->v = 1;
+            atomic_store_explicit(&done, 1, memory_order_relaxed); return 0; }
+        int main(void) { struct s *a = malloc(sizeof *a); pthread_create(&t, 0, work, a);
+            while (!atomic_load(&done)); free(a); a = malloc(sizeof *a); a->v = 2; return a->v; }\n",
+    )]);
+    let (program, proof) = (files.text("freed.c"), files.text("proof.json"));
+    for model in ["sc", "tso"] {
+        let outcome = run(["check", "--model", model, "--certificate", &proof, &program]);
+        assert_eq!(outcome.status, 0, "{outcome:?}");
+        let outcome = run(["certify", &proof, &program]);
+        assert_eq!(outcome.status, 0, "{outcome:?}");
+    }
+    let outcome = run(["check", "--model", "pso", &program]);
+    assert_eq!(outcome.status, 3, "{outcome:?}");
+    assert!(outcome.stdout.contains("may store to an object after"), "{outcome:?}");
+    let outcome = run(["check", "--model", "all", &program]);
+    assert_eq!(outcome.status, 3, "{outcome:?}");
+    assert!(outcome.stdout.contains("may store to an object after"), "{outcome:?}");
+}
+
 /// A thread that writes forever, and two identical readers.
 const READERS: &str = "\
 shared x, y;

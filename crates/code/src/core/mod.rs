@@ -15,6 +15,7 @@ use fencewright_front_end::facts::Assumption;
 use fencewright_program::{BinaryOp, Call, Span, UnaryOp, Width};
 use fencewright_text::Diagnostic;
 
+use crate::ends::Ends;
 use crate::statement::{self, Expression, Parts, Source, Special, Stage};
 pub use crate::statement::{Access, Label, Register, each_statement};
 pub use addresses::{HIGHEST_ADDRESS, LOWEST_ADDRESS, Points, Strangers, function_number};
@@ -51,6 +52,8 @@ pub struct Core {
     pub warnings: Vec<Diagnostic>,
     /// Assumptions about functions that the user has made with options.
     pub assumed: Vec<Assumption>,
+    /// The threads that have ended where memory is freed; a pass of the translation finds them.
+    pub ends: Ends,
 }
 
 /// An object in memory.

@@ -92,6 +92,7 @@ pub(crate) fn facts(
         registers,
         own_labels: true,
         steps: Vec::new(),
+        late_stores: layout.has_late_stores(),
         assumed: core.assumed.clone(),
     }
 }

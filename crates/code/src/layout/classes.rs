@@ -20,6 +20,7 @@ pub use runs::{Runs, among};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::{Core, NodeId, ObjectEvent, ObjectId, StmtKind, Strangers, ThreadNumber, each_statement};
+use crate::ends::Ends;
 use crate::flat::Term;
 use crate::late_stores::{Held, Late, LateStores};
 use crate::layout::addresses::{Order, Piece, WayBack};
@@ -44,7 +45,9 @@ pub struct Layout {
     pub(super) ended: HashMap<ObjectId, BTreeSet<ThreadNumber>>,
     /// For each class whose objects may pass from one thread to another: the class of the flags that say which freed objects other threads may
     /// allocate.
-    returned: BTreeMap<usize, usize>,
+    pub(super) returned: BTreeMap<usize, usize>,
+    /// The threads that have ended where memory is freed.
+    pub(super) ends: Ends,
     /// Retired objects.
     pub(crate) retired: Retired,
     /// The chosen order of objects in memory; `None` if addresses of different objects are not compared for order, or of too many.
@@ -196,6 +199,7 @@ impl Layout {
             objects: Vec::new(),
             ended,
             returned: BTreeMap::new(),
+            ends: core.ends.clone(),
             retired: Retired::default(),
             order: None,
             ways_back: Vec::new(),
@@ -288,11 +292,6 @@ impl Layout {
         pointee.and_then(|node| self.pointers_to(nodes, node)).unwrap_or_default()
     }
 
-    /// Whether some place of a class belongs to an object that [may be freed](Self::is_freed).
-    pub fn can_be_freed(&self, class: usize) -> bool {
-        self.classes[class].places.iter().flatten().any(|place| self.is_freed(place.object))
-    }
-
     /// The numbers of a class that are the start of an allocation, in ascending order.
     pub fn allocations(&self, class: usize) -> Runs {
         let heap = self.objects.iter().filter(|placed| placed.heap && placed.class == class);
@@ -335,27 +334,6 @@ impl Layout {
         }
         scalars.reverse();
         scalars
-    }
-
-    /// Whether an object may be freed, or is a local variable whose lifetime ends while pointers to it may exist.
-    pub fn is_freed(&self, object: ObjectId) -> bool {
-        let placed = self.placed(object);
-        match placed.heap {
-            true => !self.classes[placed.class].used.freed_by.is_empty(),
-            false => self.ended.contains_key(&object) && !self.classes[placed.class].places.is_empty(),
-        }
-    }
-
-    /// The class of the flags that say which objects, freed by other threads, this thread may allocate; `None` if there are no such objects.
-    pub fn passed_to(&self, class: usize, thread: ThreadNumber) -> Option<usize> {
-        let others = self.classes[class].used.freed_by.iter().any(|other| *other != thread);
-        self.returned.get(&class).copied().filter(|_| others)
-    }
-
-    /// The class of the flags that this thread sets when it frees an object for other threads; `None` if the thread never does.
-    pub fn passed_from(&self, class: usize, thread: ThreadNumber) -> Option<usize> {
-        let others = self.classes[class].used.allocated_by.iter().any(|other| *other != thread);
-        self.returned.get(&class).copied().filter(|_| others)
     }
 
     /// Adds a class with one flag for each object of `class`. A flag is 1 from when a thread frees the object for others until one of them allocates

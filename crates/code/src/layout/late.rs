@@ -97,6 +97,11 @@ impl Layout {
         }
     }
 
+    /// Whether there are late stores, so that the program may contain tests for them.
+    pub(crate) fn has_late_stores(&self) -> bool {
+        !self.late.is_empty()
+    }
+
     /// Whether there are late stores to the objects that allocations of a class return.
     pub(super) fn has_late(&self, class: usize) -> bool {
         let mut objects = self.objects.iter().filter(|placed| placed.heap && placed.class == class);

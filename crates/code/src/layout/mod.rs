@@ -3,6 +3,7 @@
 pub(crate) mod addresses;
 pub(crate) mod classes;
 pub(crate) mod containers;
+pub(crate) mod frees;
 pub(crate) mod hazards;
 pub(crate) mod heap;
 pub(crate) mod laid;

@@ -162,7 +162,7 @@ impl<'a> Resolver<'a> {
             StmtKind::Special(ObjectEvent::Take(object)) => return self.mark_local(*object, false),
             StmtKind::Special(ObjectEvent::End(object)) => return self.mark_local(*object, true),
             StmtKind::Special(ObjectEvent::Follow(object)) => {
-                if !self.layout.is_freed(*object) {
+                if !self.layout.is_freed_during(self.thread, *object) {
                     return;
                 }
                 let placed = self.layout.placed(*object);

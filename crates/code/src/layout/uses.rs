@@ -1,6 +1,6 @@
 //! How the code of a program uses each class of places: addresses taken, pointers moved and compared, accesses, allocations and frees.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use fencewright_program::BinaryOp;
 use fencewright_text::Stop;
@@ -32,10 +32,19 @@ pub struct Use {
     pub allocated_by: BTreeSet<ThreadNumber>,
     /// The threads that free objects of the class.
     pub freed_by: BTreeSet<ThreadNumber>,
+    /// For each of these, the threads that have always ended by then.
+    pub ended_before: BTreeMap<ThreadNumber, BTreeSet<ThreadNumber>>,
     /// Objects of the class are retired: freed once no hazard pointer protects them.
     pub retired: bool,
     /// Its places hold the pointers that hazard pointers protect.
     pub hazard: bool,
+}
+
+impl Use {
+    /// Whether `by`, which frees objects of the class, may do so while another thread can still allocate or access objects.
+    pub fn is_freed_during(&self, thread: ThreadNumber, by: ThreadNumber) -> bool {
+        !self.ended_before.get(&by).is_some_and(|ended| ended.contains(&thread))
+    }
 }
 
 /// The uses of all classes, by representative node.
@@ -112,10 +121,15 @@ impl<'a> Uses<'a> {
             }
             StmtKind::Special(ObjectEvent::Free(_, node, freeing)) => {
                 let thread = self.thread;
+                let ended = self.core.ends.before_free(thread, *node);
                 self.at(*node);
                 for freed in allocations_at(self.core, self.nodes, *node) {
                     let used = self.at(freed);
                     used.freed_by.insert(thread);
+                    used.ended_before
+                        .entry(thread)
+                        .and_modify(|all| all.retain(|other| ended.contains(other)))
+                        .or_insert_with(|| ended.clone());
                     used.retired |= *freeing == Freeing::Retire;
                 }
             }

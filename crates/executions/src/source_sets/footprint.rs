@@ -16,7 +16,7 @@
 //! | atomic step with an `assume` after a load | the cells of all loads before its last `assume` | |
 //! | an access of a program with locks | the lock | |
 //! | `lock`, `unlock` | | the lock |
-//! | any step that may change the value of a formula | | the formula |
+//! | any step that may change the value of a disjunct of a formula, unless the disjunct depends on one thread only | | the formula |
 //!
 //! A footprint determines its step. If the step of another agent writes nothing that this step reads or writes, and reads nothing that this step
 //! writes, then this step has the same alternatives and the same footprint before and after the other step, and the two steps commute. This holds for
@@ -437,15 +437,19 @@ impl<'p> Steps<'p> {
     }
 }
 
-/// The formula of a property and the observables that it mentions; `None` unless the property is a formula that must never hold.
+/// The formula of a property and the observables that it mentions; `None` unless the property is a formula that must never hold. Disjuncts that depend
+/// on the location and registers of one thread only are left out: their values are those in the states of that thread, which are the same in all
+/// equivalent executions.
 fn watched(property: usize, Property { kind, .. }: &Property) -> Option<Watched> {
     let PropertyKind::Never(formula) = kind else { return None };
     let (mut at, mut registers, mut cells) = (Vec::new(), Vec::new(), Vec::new());
-    formula.for_each_leaf(&mut |leaf| match leaf {
-        Observable::At(thread, locations) => at.push((*thread, locations.clone())),
-        Observable::Register(thread, register) => registers.push((*thread, *register)),
-        Observable::Memory(cell) => cells.push(*cell),
-    });
+    for disjunct in formula.disjuncts().iter().filter(|disjunct| disjunct.own.is_none()) {
+        disjunct.formula.for_each_leaf(&mut |leaf| match leaf {
+            Observable::At(thread, locations) => at.push((*thread, locations.clone())),
+            Observable::Register(thread, register) => registers.push((*thread, *register)),
+            Observable::Memory(cell) => cells.push(*cell),
+        });
+    }
     Some(Watched { property, at, registers, cells })
 }
 

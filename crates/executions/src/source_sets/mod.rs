@@ -48,6 +48,8 @@
 //!
 //! So every possible event occurs in an explored execution, and every execution that cannot be continued is explored up to equivalence. A formula
 //! that must never hold is in the footprint of each step that may change its value, so it takes the same sequence of values in equivalent executions.
+//! This does not concern disjuncts that depend on the location and the registers of one thread only, because the thread has the same sequence of
+//! locations and registers in equivalent executions.
 //!
 //! The search ends only if its tree is finite. If an execution returns to a state, or exceeds a maximum length, the search gives up with
 //! [`Incomplete::Endless`].

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use fencewright_analysis::looks::Looks;
 use fencewright_kit::accesses::{cells_of, written_register};
 use fencewright_program::{
-    Action, Address, Edge, EdgeId, Expr, LocationId, MemoryModel, Observable, Op, Program, PropertyKind,
-    RegisterId, ThreadId,
+    Action, Address, Disjunct, Edge, EdgeId, Expr, LocationId, MemoryModel, Observable, Op, Program,
+    PropertyKind, RegisterId, ThreadId,
 };
 use fencewright_verdict::Task;
 
@@ -14,7 +14,7 @@ use super::{ActionCode, AddressCode, EdgeCode, OpCode, Slot, Target, ThreadCode}
 use crate::instructions::{Instruction, compile};
 use crate::liveness::Liveness;
 
-/// The parts of the state that the formulas of [`PropertyKind::Never`] depend on. Below, a formula is one of these.
+/// The parts of the state that the formulas of [`PropertyKind::Never`], or some of their disjuncts, depend on. Below, a formula is one of these.
 pub(super) struct Visible {
     /// For each thread, the partition of its locations into classes: no formula distinguishes two locations of one class.
     labels: Vec<Looks>,
@@ -25,7 +25,17 @@ pub(super) struct Visible {
 }
 
 impl Visible {
+    /// What all disjuncts depend on.
     pub(super) fn new(task: &Task<'_>) -> Self {
+        Visible::in_disjuncts(task, |_| true)
+    }
+
+    /// What those disjuncts depend on that do not depend on a single thread only.
+    pub(super) fn jointly(task: &Task<'_>) -> Self {
+        Visible::in_disjuncts(task, |disjunct| disjunct.own.is_none())
+    }
+
+    fn in_disjuncts(task: &Task<'_>, is_kept: impl Fn(&Disjunct<'_>) -> bool) -> Self {
         let program = task.program;
         let mut visible = Visible {
             labels: program.threads.iter().map(|t| Looks::alike(t.locations.len())).collect(),
@@ -34,13 +44,15 @@ impl Visible {
         };
         for property in &task.properties {
             let PropertyKind::Never(formula) = &property.kind else { continue };
-            formula.for_each_leaf(&mut |leaf| match leaf {
+            let mut note = |leaf: &Observable| match leaf {
                 Observable::At(thread, at) => visible.labels[thread.index()].tell_apart(at),
                 Observable::Register(thread, register) => {
                     visible.registers[thread.index()][register.index()] = true;
                 }
                 Observable::Memory(cell) => visible.memory[*cell as usize] = true,
-            });
+            };
+            let disjuncts = formula.disjuncts().into_iter().filter(&is_kept);
+            disjuncts.for_each(|disjunct| disjunct.formula.for_each_leaf(&mut note));
         }
         visible
     }
@@ -70,7 +82,7 @@ pub(super) fn thread_code(
     id: ThreadId,
     liveness: Liveness,
     first: Slot,
-    visible: &Visible,
+    (visible, jointly): (&Visible, &Visible),
 ) -> ThreadCode {
     let program = task.program;
     let thread = program.thread(id);
@@ -99,6 +111,7 @@ pub(super) fn thread_code(
             to: u64::from(edge.to.0),
             local: !seen && is_local(&edge.action, task.model),
             visible: seen,
+            joint: jointly.sees(task, id, edge),
             action,
             span: edge.span,
         }

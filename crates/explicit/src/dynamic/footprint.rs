@@ -10,7 +10,7 @@ use std::rc::Rc;
 use fencewright_analysis::looks::Looks;
 use fencewright_kit::accesses::{cells_of, written_register};
 use fencewright_program::{
-    Action, Address, LocationId, MemoryModel, Observable, Op, Program, PropertyKind, ThreadId,
+    Action, Address, Disjunct, LocationId, MemoryModel, Observable, Op, Program, PropertyKind, ThreadId,
 };
 use fencewright_verdict::Task;
 
@@ -131,8 +131,11 @@ pub struct Tables {
     pub lock: Option<Key>,
     /// Facts about each location of each thread.
     pub places: Vec<Vec<Place>>,
-    /// For each thread and edge, the keys of the formulas whose value the edge may change.
+    /// For each thread and edge, the keys of the formulas whose value the edge may change, apart from `own` disjuncts.
     pub seen: Vec<Vec<Box<[Key]>>>,
+    /// For each thread and location, whether some disjunct of a formula depends on this thread only and can hold there
+    /// ([`Disjunct::own_locations`]). The formulas are evaluated when the thread is there.
+    pub own: Vec<Vec<bool>>,
     /// For each cell, the keys of the formulas that read it.
     pub seen_cells: Vec<Box<[Key]>>,
     /// For each cell, the key of its class, that is, of the cells that are awaited together; `None` if the cell is in no class.
@@ -178,14 +181,17 @@ impl Tables {
         }
         let seen = Seen { task, first: first_formula };
         let seen_edges: Vec<Vec<Box<[Key]>>> = program.threads().map(|(id, _)| seen.edges(id)).collect();
+        let own = seen.own();
         let mut places = Vec::new();
-        for ((thread, awaited), seen) in program.threads.iter().zip(awaited).zip(&seen_edges) {
+        let of_thread = seen_edges.iter().zip(&own);
+        for ((thread, awaited), (seen, own)) in program.threads.iter().zip(awaited).zip(of_thread) {
             let place = |(l, awaited): (usize, Waits)| {
                 let edges = || thread.edges_from(LocationId(l as u32));
                 let drains = edges().filter(|(_, e)| e.action.drains()).count();
                 Place {
-                    local: edges()
-                        .all(|(id, e)| is_local(&e.action, task.model) && seen[id.index()].is_empty()),
+                    local: !own[l]
+                        && edges()
+                            .all(|(id, e)| is_local(&e.action, task.model) && seen[id.index()].is_empty()),
                     locks: uses_lock && edges().any(|(_, e)| needs_lock(&e.action, task.model)),
                     sees_emptiness: task.model != MemoryModel::Sc && drains > 0 && drains < edges().count(),
                     awaited: match awaited {
@@ -206,6 +212,7 @@ impl Tables {
             sees_emptiness: places.iter().map(|p| p.iter().any(|place| place.sees_emptiness)).collect(),
             places,
             seen: seen_edges,
+            own,
             seen_cells: seen.cells(),
             classes: of_cells,
             agents: Agents::new(program, task.model),
@@ -326,14 +333,35 @@ struct Seen<'t> {
 }
 
 impl Seen<'_> {
-    /// The leaves of each formula, with the key of the formula.
-    fn leaves(&self) -> impl Iterator<Item = (Key, Vec<Observable>)> {
+    /// The disjuncts of each formula, with the key of the formula.
+    fn disjuncts(&self) -> impl Iterator<Item = (Key, Vec<Disjunct<'_>>)> {
         self.task.properties.iter().zip(self.first..).filter_map(|(property, key)| {
             let PropertyKind::Never(formula) = &property.kind else { return None };
-            let mut leaves = Vec::new();
-            formula.for_each_leaf(&mut |leaf| leaves.push(leaf.clone()));
-            Some((key, leaves))
+            Some((key, formula.disjuncts()))
         })
+    }
+
+    /// The leaves of each formula outside of `own` disjuncts, with the key of the formula.
+    fn leaves(&self) -> impl Iterator<Item = (Key, Vec<Observable>)> {
+        self.disjuncts().map(|(key, disjuncts)| {
+            let mut leaves = Vec::new();
+            for disjunct in disjuncts.iter().filter(|disjunct| disjunct.own_locations().is_none()) {
+                disjunct.formula.for_each_leaf(&mut |leaf| leaves.push(leaf.clone()));
+            }
+            (key, leaves)
+        })
+    }
+
+    /// See [`Tables::own`].
+    fn own(&self) -> Vec<Vec<bool>> {
+        let mut own: Vec<Vec<bool>> =
+            self.task.program.threads.iter().map(|thread| vec![false; thread.locations.len()]).collect();
+        for disjunct in self.disjuncts().flat_map(|(_, disjuncts)| disjuncts) {
+            if let Some((thread, locations)) = disjunct.own_locations() {
+                locations.iter().for_each(|location| own[thread.index()][location.index()] = true);
+            }
+        }
+        own
     }
 
     /// For each memory cell, the keys of the formulas that read it.

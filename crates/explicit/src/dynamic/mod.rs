@@ -50,7 +50,9 @@
 //! * `deadlock` and `finally` depend on the last states of maximal executions, and a trace determines its last state.
 //! * A formula that must never hold depends on every state, also between independent events. So events that may change its value are made dependent:
 //!   each writes the formula. They are totally ordered in a trace, so the formula takes the same values in every execution of the trace. (The thesis
-//!   turns goals into atomic writes that count threads at their goals, s. 4.2.1, which orders these events and more.)
+//!   turns goals into atomic writes that count threads at their goals, s. 4.2.1, which orders these events and more.) A disjunct that depends on one
+//!   thread only, and can hold at certain locations only, needs no such order: the thread has the same sequence of locations and registers in every
+//!   execution of the trace, and the formula is evaluated at these locations.
 //!
 //! # Assumptions
 //!
@@ -292,15 +294,16 @@ impl<'a> Judge<'a> {
 
 impl Observer for Judge<'_> {
     fn reached(&mut self, search: &mut Search<'_>, thread: usize, footprint: &[Item]) -> bool {
-        let faulted =
-            search.machine.location(search.state(), thread) == self.task.program.threads[thread].fault;
+        let location = search.machine.location(search.state(), thread);
+        let faulted = location == self.task.program.threads[thread].fault;
+        let is_own = search.machine.tables.own[thread][location.index()];
         let mut decided = false;
         for n in 0..self.answers.len() {
             let now = match &self.task.properties[n].kind {
                 PropertyKind::Assertions => faulted && self.is_open(n),
                 PropertyKind::Never(formula) => {
                     let key = search.machine.tables.formula(n);
-                    footprint.iter().any(|item| item.key == key)
+                    (is_own || footprint.iter().any(|item| item.key == key))
                         && self.is_open(n)
                         && self.holds(&search.machine, search.state(), formula) == Some(true)
                 }

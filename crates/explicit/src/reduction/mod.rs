@@ -44,7 +44,7 @@ use cartesian::Cartesian;
 use parts::MOST_THREADS;
 use persistent::Persistent;
 pub use sleep::{Sleep, SleepSink};
-pub use summary::{Footprint, Place, Summaries, UNLOCK, order};
+pub use summary::{Footprint, OBSERVED, Place, Summaries, UNLOCK, order};
 
 /// Maximum number of threads for which [`Reduction::Suited`] is [`Reduction::Local`]: few threads have few interleavings.
 const FEW_THREADS: usize = 2;

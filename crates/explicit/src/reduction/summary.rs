@@ -27,10 +27,12 @@ use crate::layout::Layout;
 pub const ACCESS: u8 = 1;
 /// Mark: the step acquires the lock.
 pub const LOCK: u8 = 2;
-/// Mark: a property may observe the step.
+/// Mark: a property may observe the step, and whether it does may depend on steps of other threads.
 pub const VISIBLE: u8 = 4;
 /// Mark: the step releases the lock.
 pub const UNLOCK: u8 = 8;
+/// Mark: a property may observe the step. Properties are evaluated after such a step.
+pub const OBSERVED: u8 = 16;
 
 /// The footprint of a set of steps: the shared objects they access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,7 +41,7 @@ pub struct Footprint {
     pub reads: u64,
     /// The classes of cells that are written in memory.
     pub writes: u64,
-    /// The marks of the steps, combined: any of [`ACCESS`], [`LOCK`], [`UNLOCK`] and [`VISIBLE`].
+    /// The marks of the steps, combined: any of [`ACCESS`], [`LOCK`], [`UNLOCK`], [`VISIBLE`] and [`OBSERVED`].
     pub marks: u8,
 }
 
@@ -90,7 +92,7 @@ impl Place {
     /// Whether the targets of the outgoing edges need not be stored: no property observes these edges, none of them is a back edge, and none chooses
     /// a sampled value.
     pub fn may_be_passed(&self) -> bool {
-        !self.back && !self.sampled && !self.next.has(VISIBLE)
+        !self.back && !self.sampled && !self.next.has(VISIBLE | OBSERVED)
     }
 }
 
@@ -307,7 +309,8 @@ fn touched(
         Action::Op(Op::Store(..)) if model == MemoryModel::Sc => ACCESS,
         Action::Op(_) | Action::Fence | Action::StoreFence => 0,
     };
-    footprint.marks |= if edge.visible { VISIBLE } else { 0 };
+    footprint.marks |= if edge.joint { VISIBLE } else { 0 };
+    footprint.marks |= if edge.visible { OBSERVED } else { 0 };
     footprint
 }
 

@@ -489,6 +489,7 @@ impl<S: Scribe> Run<'_, S> {
         let own = asked.program.entry.iter().flat_map(|entry| entry.define.iter().cloned());
         reader.options.defines.splice(0..0, own);
         reader.options.ask(question.own_properties());
+        reader.options.ask_models(&[asked.model]);
         match &asked.program.text {
             Some(text) => reader.read(&name_of(&asked.program.file), text),
             None => reader.open(&asked.program.file),

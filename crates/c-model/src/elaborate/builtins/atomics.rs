@@ -329,7 +329,7 @@ impl Elaborator<'_> {
         span: Span,
     ) -> Result<()> {
         match order {
-            Order::Sequential => self.swapped(place, value, span).map(|_| ()),
+            Order::Sequential => self.exchanged(place, value, span),
             Order::Relaxed => self.write(place, value, span),
             Order::Release | Order::AcquireRelease | Order::Acquire => {
                 if order != Order::Release {

@@ -387,6 +387,9 @@ impl Elaborator<'_> {
 
     /// Compares two integers or pointers for equality.
     fn same(&mut self, ty: &Type, a: Operand, b: Operand, span: Span) -> Result<Operand> {
+        if let Some(result) = self.known_comparison(Operator::Equal, &a, &b) {
+            return Ok(Operand::number(result.into()));
+        }
         if let TypeKind::Integer(arithmetic) = ty.kind {
             return Ok(numbers::binary(self, Operator::Equal, arithmetic, a, b));
         }

@@ -67,6 +67,9 @@ impl Elaborator<'_> {
             if let Some(operand) = self.constant(object, &way) {
                 return Ok(self.seen_as(operand, &target.ty));
             }
+            if let Some(operand) = self.settled(target, (object, &way), &location, span) {
+                return Ok(operand);
+            }
             self.used(object, true);
             if self.is_private(object) {
                 let fact = self.writer.env.objects.get(&object).and_then(|contents| contents.part(&way));
@@ -99,7 +102,7 @@ impl Elaborator<'_> {
     }
 
     /// Converts a known value to the type with which the place is read, which may be another type of the same size.
-    pub(super) fn seen_as(&mut self, operand: Operand, ty: &Type) -> Operand {
+    pub(in super::super) fn seen_as(&mut self, operand: Operand, ty: &Type) -> Operand {
         let TypeKind::Integer(arithmetic) = ty.kind else { return operand };
         // If the value is an address, the program can now see its bits as a number.
         if let Some(points) = operand.points {
@@ -280,6 +283,19 @@ impl Elaborator<'_> {
         let (new, access) = (new.value, target.access);
         self.emit(StmtKind::Update { place, old: register, when, new, access }, span);
         Ok(old)
+    }
+
+    /// An atomic write that drains the buffer. The old value of private memory, which may be undefined, is not read.
+    pub(in super::super) fn exchanged(&mut self, target: &Target, value: Operand, span: Span) -> Result<()> {
+        let is_private = match &target.spot {
+            Spot::Register(_) => true,
+            Spot::Memory(_) => target.known().is_some_and(|(object, _)| self.is_private(object)),
+        };
+        if is_private {
+            self.emit(StmtKind::Fence, span);
+            return self.write(target, value, span);
+        }
+        self.update(target, |_, _| Ok((None, value)), span).map(|_| ())
     }
 
     /// Copies a value into a register, so that it does not change when the place from which it was read is written again.

@@ -4,6 +4,7 @@
 use fencewright_code::core::{
     Access, Core, Label, ObjectId, Register, RegisterInfo, Stmt, StmtKind, Thread, ThreadNumber, Value,
 };
+use fencewright_code::ends::Ends;
 use fencewright_program::{BinaryOp, Span};
 
 use super::super::{Elaborator, Finished, RegisterState, Result, Writer};
@@ -46,6 +47,7 @@ impl Elaborator<'_> {
             calls: std::mem::take(&mut self.calls),
             warnings: std::mem::take(&mut self.warnings),
             assumed: std::mem::take(&mut self.functions.assumed),
+            ends: Ends::default(),
         }
     }
 

@@ -30,7 +30,7 @@ impl<'a> Resolver<'a> {
             Base::Object(object) => !self.layout.placed(object).heap,
             Base::Pointed(..) => false,
         };
-        if !by_name && self.layout.can_be_freed(resolved.class) {
+        if !by_name && self.layout.can_be_freed(resolved.class, self.thread) {
             let number = self.in_registers(resolved.number);
             self.push(StepKind::Special(CellEvent::Touch(resolved.class, number.clone(), Touching::Access)));
             return Some(Resolved { number, ..resolved });
@@ -46,7 +46,7 @@ impl<'a> Resolver<'a> {
         if let Base::Object(object) = place.base
             && let placed = self.layout.placed(object)
             && !placed.heap
-            && self.layout.is_freed(object)
+            && self.layout.is_freed_during(self.thread, object)
         {
             self.push(StepKind::Special(CellEvent::Touch(
                 placed.class,
