@@ -100,8 +100,14 @@ pub fn is_met(found: &Synthesis) -> bool {
 impl Repair {
     /// Determines the goal for one program; an error if the question makes no sense for this program.
     pub fn pose(&self, program: &Program) -> Result<PosedRepair, Error> {
-        let goal = self.bounded(self.goal(program)?)?;
-        Ok(PosedRepair { program: program.clone(), goal, options: self.options })
+        let (model, budget) = (self.question.own_model(), self.question.own_budget());
+        // The program may have been read for models in which stores reach memory in program order.
+        let program = match model {
+            MemoryModel::Pso => program.read_for(self.question.own_properties(), model, &budget.start())?,
+            _ => program.clone(),
+        };
+        let goal = self.bounded(self.goal(&program)?)?;
+        Ok(PosedRepair { program, goal, options: self.options })
     }
 
     /// The goal combined with the bound on buffers, if the question has one.

@@ -567,7 +567,7 @@ fn a_barrier_is_in_use_until_all_threads_have_left() {
 /// A read-modify-write leaves the buffer empty, also if other threads get to know its memory only later.
 #[test]
 fn read_modify_writes_of_new_memory_are_not_late() {
-    for write in ["atomic_exchange(&n->v, 1)", "atomic_fetch_add(&n->v, 1)"] {
+    for write in ["atomic_exchange(&n->v, 1)", "atomic_fetch_add(&n->v, 1)", "atomic_store(&n->v, 1)"] {
         let text = format!(
             "struct node {{ _Atomic int v; }}; struct node *_Atomic g;
              void *writer(void *u) {{ struct node *n = malloc(sizeof *n); n->v = 0; {write};

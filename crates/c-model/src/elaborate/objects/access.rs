@@ -292,8 +292,9 @@ impl Elaborator<'_> {
             Spot::Memory(_) => target.known().is_some_and(|(object, _)| self.is_private(object)),
         };
         if is_private {
+            self.write(target, value, span)?;
             self.emit(StmtKind::Fence, span);
-            return self.write(target, value, span);
+            return Ok(());
         }
         self.update(target, |_, _| Ok((None, value)), span).map(|_| ())
     }
