@@ -120,7 +120,7 @@ pub fn sarif(answers: &[Answer]) -> String {
     String::from_utf8(written).expect("a log is a text")
 }
 
-/// The cheapest fences with which the properties of a program hold.
+/// Fences with which the properties of a program hold: the cheapest ones, unless [`Synthesis::optimal`] is false.
 ///
 /// Its `Display` text is what the command prints: the verdict, and each fence with the violation that occurs without it.
 #[derive(Debug)]

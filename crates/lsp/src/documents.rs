@@ -105,7 +105,7 @@ impl Documents {
         self.open.iter().map(|(uri, document)| (uri.clone(), document.version)).collect()
     }
 
-    /// The texts of all open files.
+    /// The texts of all open documents that are files.
     pub fn texts(&self) -> Texts {
         let text = |document: &Document| Some((document.path.clone()?, Arc::clone(&document.text)));
         self.open.values().filter_map(text).collect()

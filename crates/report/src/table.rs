@@ -132,11 +132,11 @@ pub struct Summary {
     pub r#unsafe: usize,
     /// The number of answers `unknown`.
     pub unknown: usize,
-    /// The number of programs that could not be checked.
+    /// The number of programs that could not be checked: a program counts once for each memory model.
     pub errors: usize,
-    /// The number of verdicts that are as expected.
+    /// The number of expectations that are met. An expectation is about the worst verdict of a check of a program under one memory model.
     pub expected: usize,
-    /// The number of verdicts that are not as expected.
+    /// The number of expectations that are not met.
     pub unexpected: usize,
     /// The total time in seconds.
     pub seconds: f64,

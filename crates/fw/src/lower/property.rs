@@ -12,7 +12,7 @@ use super::formula::{FormulaLowering, ThreadNames, negation};
 use super::scope::Constants;
 use crate::ast::{self, Item, Quantified};
 
-/// The properties that every program has without a declaration. No declared property may have such a name.
+/// The properties that a program can have without a declaration. No declared property may have such a name.
 const RESERVED: [&str; 2] = ["assertions", "deadlock"];
 
 /// The properties and hints of a file.

@@ -87,7 +87,7 @@ impl Page {
     }
 }
 
-/// The table of attacks, each with its verdict.
+/// The table of the first attacks, at most [`MOST_ATTACKS`] of them, each with its verdict.
 fn attacks(source: Source<'_>, answer: &Robustness) -> String {
     let mut html = String::from(
         "<h3>Attacks</h3>\n<div class=\"scroll\"><table><thead><tr><th>thread</th><th>delayed store</th><th>past this load</th><th></th></tr></thead><tbody>\n",

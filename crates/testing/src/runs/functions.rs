@@ -29,7 +29,7 @@ impl Writer<'_> {
         self.functions.push(name);
     }
 
-    /// A call of the function itself with a smaller first number.
+    /// One or two calls of the function itself, each with a smaller first number.
     fn recursive(&mut self, name: &str) {
         self.line("if (a > 0 && a < 9) {");
         let outer = self.variables.len();

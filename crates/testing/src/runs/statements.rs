@@ -3,7 +3,7 @@
 use super::Writer;
 
 impl Writer<'_> {
-    /// A number of statements, with the variables that they declare.
+    /// Up to `count` statements, as many as the budget allows, with the variables that they declare.
     pub(super) fn block_of(&mut self, count: usize) {
         for _ in 0..count {
             if self.budget == 0 {
