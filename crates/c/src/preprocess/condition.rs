@@ -171,7 +171,7 @@ impl Reader<'_> {
     }
 }
 
-/// Applies a binary operation, unsigned if one of its operands is; `None` for a division by zero.
+/// Applies a binary operation, unsigned if one of its operands is (a shift: if the left one is); `None` for a division by zero.
 fn apply(operator: &str, a: Value, b: Value) -> Option<Value> {
     let unsigned = a.unsigned || b.unsigned;
     let (x, y) = (a.bits, b.bits);

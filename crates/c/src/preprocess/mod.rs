@@ -411,7 +411,7 @@ impl Preprocessor<'_> {
         text.clear();
         let mut tokens = expanded.into_iter().peekable();
         while let Some(token) = tokens.next() {
-            // `_Pragma("...")` is ignored, like `#pragma`.
+            // `_Pragma("...")` is ignored or refused, like `#pragma`.
             if token.is(self.words.pragma) && tokens.peek().is_some_and(|next| next.is(self.words.open)) {
                 while let Some(next) = tokens.next().filter(|next| !next.is(self.words.close)) {
                     let said = self.names.spelling(next.symbol);
@@ -583,7 +583,7 @@ impl Preprocessor<'_> {
         condition::holds(&expanded, directive, &self.names)
     }
 
-    /// Replaces `defined X` and `__has_include(...)` in a condition by their values.
+    /// Replaces `defined X`, `__has_include(...)` and `__has_include_next(...)` in a condition by their values.
     fn answered(&mut self, line: &[Token], file: FileId) -> Result<Vec<Token>, Error> {
         let mut answered = Vec::new();
         let mut n = 0;

@@ -318,7 +318,7 @@ fn rename(code: &Code, layout: &Layout, class: &Class, order: &Order, before: &[
     }
 }
 
-/// Sorts the entries between two barriers by cell; stable for entries of one cell.
+/// Sorts entries by cell, moving none past a barrier; stable for entries of one cell.
 fn sort_entries(layout: &Layout, barrier: u64, thread: usize, count: usize, state: &mut [u64]) {
     let entries = &layout.buffers[thread].entries;
     for next in 1..count {

@@ -323,7 +323,8 @@ impl Run<'_, '_> {
     }
 
     /// Called when more contexts would reach no additional states, so the open properties hold. The context machine leaves executions out, so its
-    /// states are not an inductive invariant for a certificate. So engine `cegar` is run to find a certificate.
+    /// states are not an inductive invariant for a certificate. So engine `cegar` is run to find one, if
+    /// certificates are wanted.
     fn close(&mut self) {
         let open = self.open();
         let properties = open.iter().map(|&n| self.task.properties[n].clone()).collect();

@@ -320,7 +320,7 @@ impl Elaborator<'_> {
         Ok(Operand::number(0))
     }
 
-    /// A store with a memory order: a swap if it is sequentially consistent, and with a store-store fence before it if it is a release store.
+    /// A store with a memory order: a swap if it is sequentially consistent; otherwise with a store-store fence before it unless it is relaxed.
     pub(super) fn ordered_store(
         &mut self,
         place: &Target,
