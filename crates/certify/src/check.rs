@@ -29,7 +29,8 @@ pub enum Rejection {
     Symmetry(String),
     /// A reduction that the certificate states, or the omission of threads from a slice, is not justified; the text gives the reason.
     Reduction(String),
-    /// The certificate declares a number of the program to be a version, but the program depends on more than the order of that number.
+    /// What the certificate declares about versions does not fit the program; the text gives the reason. For example, the program depends on more
+    /// than the order of a declared version, or a number that is not declared would have to be a version too.
     Versions(String),
     /// The program cannot be transformed as the claim requires.
     Transformation(String),

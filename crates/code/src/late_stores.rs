@@ -114,7 +114,8 @@ impl LateStores {
 
 #[derive(Clone, Default)]
 struct Facts {
-    /// The stores that may be in the buffer and that no later store has overtaken.
+    /// The stores that may be in the buffer and that no later store has overtaken, with the classes of their places. Only stores to objects whose
+    /// lifetime another thread may end are kept here, and the zeros that `calloc` writes into an object that comes back.
     buffered: FxHashSet<(NodeId, Late)>,
     /// Whether the thread may have freed memory.
     freed: bool,

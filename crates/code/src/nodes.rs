@@ -205,7 +205,7 @@ impl Nodes {
         self.shape(node, ty, span)
     }
 
-    /// The first type with which places of the node were used, for messages; `None` if there was none. Later uses may have other types of the same
+    /// One of the types with which places of the node were used, for messages; `None` if there was none. Other uses may have other types of the same
     /// size.
     pub fn type_of(&self, node: NodeId) -> Option<&Type> {
         self.nodes[self.find(node).0 as usize].ty.as_ref()
@@ -392,7 +392,9 @@ impl Nodes {
         self.nodes.is_empty()
     }
 
-    /// The clashes between members of unions. Unlike clashes of unification they are collected, and are errors when the program is laid out.
+    /// The clashes between members of unions, found when a member gets its node. `field` cannot fail, so it collects them here, while other clashes
+    /// are returned by the call that unifies. Elaboration reports the first at the next access to a part of an object, and the translation all of
+    /// them before layout.
     pub fn clashes(&self) -> &[Clash] {
         &self.clashes
     }

@@ -9,7 +9,8 @@ pub struct View {
     pub condition: String,
     /// The registers and locations to show: those in the condition, and those that the test lists under `locations`.
     pub shown: Vec<Shown>,
-    /// The test's filter on final states, if any, as a property of the same form as the condition.
+    /// The test's filter on final states, if any: the formula of this property, whose kind has no meaning. Final states that do not satisfy it are
+    /// left out.
     pub filter: Option<ast::Property>,
 }
 

@@ -152,14 +152,14 @@ impl Reduced {
     }
 
     /// Maps a property of `P` to one of `P_M` under SC. Unless stores are forgotten: if `P_M` violates the mapped property, `P` violates the
-    /// property; for `finally exists`, if `P_M` satisfies the mapped property, `P` satisfies the property. The converses hold if there is no
+    /// property, except for one kind of deadlock (see below); for `finally exists`, if `P_M` satisfies the mapped property, `P` satisfies the property. The converses hold if there is no
     /// overflow.
     ///
     /// * A forbidden formula is forbidden until the first overflow.
     /// * `assertions` forbids the locations of faulted threads, since in `P_M` no action faults. The mapped property is called `faults`.
     /// * In a final state no thread has faulted, and none is at its overflow location, where it could always move.
     /// * In a deadlock no thread is at its overflow location. A thread that has ended or faulted is finished when it has flushed all stores. So `P_M`
-    ///   has one more kind of deadlock: all threads have ended or faulted, but stores stay pending because one of these threads holds the lock.
+    ///   has a kind of deadlock that is none in `P`: all threads have ended or faulted, but stores stay pending because one of these threads holds the lock.
     pub fn property(&self, property: &Property) -> Property {
         let mut kind = property.kind.clone();
         relocate_kind(&mut kind, &|thread, at| self.copies(thread, at));

@@ -81,7 +81,7 @@ struct Site {
     parent: usize,
     /// The constants that its values are compared with.
     constants: BTreeSet<i64>,
-    /// Whether a comparison with one of these constants is by order, not by `==` or `!=`.
+    /// Whether some comparison of its values, with anything, is by order, not by `==` or `!=`.
     ordered: bool,
     /// Whether its values are compared with values of sites, by any comparison operator.
     mutual: bool,

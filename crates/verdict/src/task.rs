@@ -335,7 +335,8 @@ pub enum EngineName {
     Buffers,
     /// Proofs under SC, extrapolated to the relaxed model.
     Extrapolate,
-    /// The analysis of robustness, which is the author of answers that follow from robustness alone.
+    /// The analysis of robustness itself: the author of a verdict about robustness for which no instrumented program was given to an engine, for
+    /// example because there is no attack.
     Robust,
 }
 

@@ -432,8 +432,8 @@ impl Elaborator<'_> {
         self.instances.iter().map(|instance| instance.state.detached).collect()
     }
 
-    /// Removes the threads that a discarded attempt created, and the variables that belong to them. For the other threads, restores whether they were
-    /// `detached` before that attempt.
+    /// Removes the threads that a discarded attempt created. For the remaining threads, restores whether they were `detached` before that attempt,
+    /// and forgets the variables that the attempt created for them. Also restores the numbers of threads per call in the text.
     pub(super) fn uncreate(&mut self, detached: &[bool], sites: &FxHashMap<Span, usize>, objects: usize) {
         self.instances.truncate(detached.len());
         for (instance, &detached) in self.instances.iter_mut().zip(detached) {

@@ -42,7 +42,7 @@
 //!   2 asks for the steps of all other threads.
 //!
 //! No condition on cycles is needed, unlike for reductions that take local events *instead of* others. Here local events are only postponed: in the
-//! state before a local event, condition 2 asks for the steps of other threads, too.
+//! state before the first of several consecutive local events of a thread, condition 2 asks for the steps of all threads.
 //!
 //! # Symmetry
 //!

@@ -77,8 +77,8 @@ impl Resolver<'_> {
         let (old, new) = (old.0, new.0);
         let origin = |object: ObjectId| self.core.objects[object.0 as usize].origin;
         let is_late = |thread: ThreadNumber| self.core.threads[thread.0 as usize].late;
-        // The variables of `main` exist until the program ends, and those of this thread exist while it runs. So only the variables of other threads
-        // may have ceased to exist.
+        // The stack of `main` exists until the program ends, and the stack of this thread exists while it runs. So only from the stack of another
+        // thread may memory have passed to a different thread or to the heap.
         let may_have_ended = |thread: ThreadNumber| thread.0 != 0 && thread != self.thread;
         let replaces = match (origin(old), origin(new)) {
             (Origin::Local(one), Origin::Local(other)) if one == other => {

@@ -69,7 +69,7 @@ pub struct Auto {
     pub buffers: buffers::Options,
     /// The abstract domain for integers. If it is `None`, several domains are tried.
     pub domain: Option<DomainName>,
-    /// Duration of the first runs of the explicit engine ([`ENDING`] times as long if every thread has a path to its end) and of `contexts`; the
+    /// Duration of the first runs of the explicit engine (`ENDING` times as long if every thread has a path to its end) and of `contexts`; the
     /// first run of `buffers` has half of it. If it is zero, there are no first runs.
     pub alone: Duration,
     /// Whether threads that cannot affect a property are sliced away after the explicit engine's first run.

@@ -1,4 +1,5 @@
-//! Tests that no proof of an engine with an unsound domain passes the check of verdicts.
+//! Tests of the check of verdicts with engines that must not be believed: no proof of an engine with an unsound domain passes, and a claim to have
+//! explored all executions is confirmed only by those of the reference semantics.
 
 use std::fs;
 use std::path::Path;

@@ -4,9 +4,9 @@
 //! `domain::order`), for unbounded values and buffers. Zones and predicates handle all other programs; there, spurious paths refine the domain, as in
 //! `cegar`. The number of contexts grows from 1 on, so a violation is found with the smallest number that exhibits it.
 //!
-//! If there is no violation within the bound, the answer is `unknown`. The program is safe only if more contexts would not reach a single new state
-//! and, if it has several threads, no two stores were merged because of the bound; then engine `cegar` is run to find a certificate, if one is
-//! wanted.
+//! If there is no violation within the bound, the answer is `unknown`, with one exception: if more contexts would reach no new state and, in
+//! a program with several threads, no two stores were merged because of the bound, then there is no violation at all. In this case engine `cegar` is
+//! run to find a certificate, if one is wanted; without a certificate the property holds on the word of this engine.
 
 pub mod groups;
 mod layers;
