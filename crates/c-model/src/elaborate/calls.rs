@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use fencewright_c::typed::tree::{Callee, Expr, FunctionId, TypeKind};
-use fencewright_code::core::{Origin, StmtKind, ThreadNumber, Value};
+use fencewright_code::core::{Origin, Purpose, StmtKind, ThreadNumber, Value};
 use fencewright_code::numbers::Operand;
 use fencewright_program::{Call, CallId, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -131,12 +131,14 @@ impl Elaborator<'_> {
         if !body.is_empty() {
             self.block().push(super::Stmt { kind: StmtKind::Block(body), span: here });
         }
-        // Drops the facts about local variables of the callee. Facts about its allocations and about variables with static storage remain.
+        // Drops the facts about local variables of the callee. Facts about its allocations, about variables with static storage, and
+        // about objects that the translation adds for the whole thread (such as which locks it holds) remain.
         let kept = &self.objects;
         self.writer.env.registers.retain(|register, _| (register.0 as usize) < registers);
         self.writer.env.objects.retain(|object, _| {
             (object.0 as usize) < objects
                 || matches!(kept[object.0 as usize].origin, Origin::Heap { .. })
+                || kept[object.0 as usize].purpose == Purpose::Translation
                 || self.globals.values().any(|global| global == object)
         });
         Ok(self.outcome(result))

@@ -269,9 +269,13 @@ impl Elaborator<'_> {
     pub fn end_thread(&mut self, span: Span) {
         self.divert(0);
         if self.executing() && self.phase == Phase::Creating {
-            // The rest of `main` is not executed.
-            self.writer.reachable = false;
-            return;
+            if self.left_behind().next().is_none() && self.writer.nesting.is_none() {
+                // The rest of `main` is not executed.
+                self.writer.reachable = false;
+                return;
+            }
+            // Lifetimes end before `main` does.
+            self.run();
         }
         let end = self.writer.end;
         self.emit(StmtKind::Goto(end), span);

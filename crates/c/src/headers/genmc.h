@@ -30,8 +30,10 @@ static inline void *__VERIFIER_join(__VERIFIER_thread_t thread)
     return result;
 }
 #define __VERIFIER_join_symmetric(thread) ((void)__VERIFIER_join(thread))
-// Hazard pointers: each holds the pointer that it protects, or null.
-#include <stdlib.h>
+// Hazard pointers: each holds the pointer that it protects, or null. <stdlib.h> is not included, because programs may use its names.
+#include <stddef.h>
+void *calloc(size_t count, size_t size);
+void free(void *pointer);
 typedef struct { void *__protected; } __VERIFIER_hp_t;
 void *__fencewright_protect(void **hazard, void **source);
 void __fencewright_retire(void *pointer);

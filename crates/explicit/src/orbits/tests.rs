@@ -110,7 +110,7 @@ fn orbits_of_the_stored_states_are_all_states() {
         assert_eq!(covered, all, "seed {seed}, {model:?}, {options:?}\n{text}");
         symmetric += usize::from(!code.orbits.families().is_empty());
     }
-    assert!(symmetric > 80, "only {symmetric} programs are symmetric");
+    assert!(symmetric > 60, "only {symmetric} programs are symmetric");
 }
 
 #[test]

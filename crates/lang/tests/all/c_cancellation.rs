@@ -218,4 +218,23 @@ fn functions_of_main_are_left_by_pthread_exit() {
     };
     memory(&text("int z = 1; pthread_setspecific(k, &z); pthread_exit(0);", ""), "uuu");
     memory(&text("pthread_exit(0);", "pthread_setspecific(k, &y);"), "sss");
+    let created = "void *thread(void *a) { *(int *)a = 1; return 0; } void f(void) { int x = 0; pthread_t t; pthread_create(&t, 0, thread, &x); }
+                   int main(void) { f(); END }";
+    memory(&created.replace("END", "pthread_exit(0);"), "uuu");
+    memory(&created.replace("END", "return 0;"), "uuu");
+}
+
+/// A lock that `main` takes in a function, before it creates threads, is its lock afterwards.
+#[test]
+fn functions_of_main_take_locks() {
+    let text = |function: &str, main: &str| {
+        format!(
+            "pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER; pthread_spinlock_t s; void *thread(void *u) {{ return u; }} void f(void) {{ {function} }}
+             int main(void) {{ pthread_t t; pthread_spin_init(&s, 0); f(); pthread_create(&t, 0, thread, 0); pthread_join(t, 0); {main} return 0; }}"
+        )
+    };
+    assertions(&text("pthread_rwlock_rdlock(&l);", "pthread_rwlock_unlock(&l);"), "sss");
+    assertions(&text("pthread_spin_lock(&s);", "pthread_spin_unlock(&s);"), "sss");
+    assertions(&text("pthread_rwlock_wrlock(&l);", "assert(pthread_rwlock_rdlock(&l) != 35);"), "uuu");
+    assertions(&text("pthread_cancel(pthread_self());", "pthread_testcancel(); assert(0);"), "sss");
 }

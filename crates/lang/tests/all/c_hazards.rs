@@ -263,3 +263,10 @@ fn late_stores_to_objects_that_were_protected_when_they_were_retired() {
     }
     memory(&text.replace("ORDER", "memory_order_release"), "sss");
 }
+
+/// <genmc.h> declares no more of <stdlib.h> than it needs, as that of GenMC.
+#[test]
+fn programs_may_use_names_of_the_library() {
+    let text = "#include <genmc.h>\n_Atomic int rand; int main(void) { rand = 1; return rand - 1; }";
+    assert!(load("test.c", text.as_bytes(), None, &[]).is_ok());
+}
