@@ -94,7 +94,7 @@ enum Points {
     Class(usize),
 }
 
-/// What is unknown where the model ends. All but [`Unknown::Cut`] are properties of addresses.
+/// The reason why the model ends at a point of an execution: a property of addresses, or a value ([`Unknown::Cut`]), that the layout does not know.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unknown {
     /// Which of two addresses comes first, or whether an object starts where another one ends.

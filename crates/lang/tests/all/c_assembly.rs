@@ -11,6 +11,7 @@ use fencewright_testing::corpora::tell_skipped;
 use fencewright_testing::{Random, programs_or, spread};
 
 use crate::facts::{ALL, NONE, SC, SC_TSO};
+use crate::verdicts::two;
 
 const HEADERS: &str = "#include <pthread.h>\n#include <assert.h>\n#include <stdint.h>\n#include <stdbool.h>\n#include <stddef.h>\n";
 
@@ -34,24 +35,6 @@ fn check(text: &str, expected: &[MemoryModel]) {
         let all = program.properties.iter().all(holds);
         assert_eq!(all, expected.contains(&model), "{model:?}: {text}");
     }
-}
-
-/// Two threads, and an assertion after both have ended.
-fn two(globals: &str, one: &str, other: &str, end: &str) -> String {
-    format!(
-        "{globals}
-         void *one(void *u) {{ {one} return 0; }}
-         void *other(void *u) {{ {other} return 0; }}
-         int main(void) {{
-             pthread_t p, q;
-             pthread_create(&p, 0, one, 0);
-             pthread_create(&q, 0, other, 0);
-             pthread_join(p, 0);
-             pthread_join(q, 0);
-             {end}
-             return 0;
-         }}"
-    )
 }
 
 /// Store buffering: `store` writes 1 to the variable `V`, and may do more.

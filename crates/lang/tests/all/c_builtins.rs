@@ -1,6 +1,7 @@
 //! The meaning of functions without a body: small C programs, each with a fact under SC, TSO and PSO, decided by exploring the reference semantics.
 
 use crate::facts::{ALL, NONE, SC, SC_TSO};
+use crate::verdicts::two;
 use fencewright_executions::oracle::explore;
 use fencewright_lang::{COptions, Loader, Options, Stop, load};
 use fencewright_program::{MemoryModel, Program, Property};
@@ -44,23 +45,7 @@ pub fn check(text: &str, expected: &[MemoryModel]) {
 /// Checks a program with two threads that start immediately, and an assertion `end` after both have ended.
 #[track_caller]
 pub fn check_two(globals: &str, one: &str, other: &str, end: &str, expected: &[MemoryModel]) {
-    check(
-        &format!(
-            "{globals}
-             void *one(void *u) {{ {one} return 0; }}
-             void *other(void *u) {{ {other} return 0; }}
-             int main(void) {{
-                 pthread_t p, q;
-                 pthread_create(&p, 0, one, 0);
-                 pthread_create(&q, 0, other, 0);
-                 pthread_join(p, 0);
-                 pthread_join(q, 0);
-                 {end}
-                 return 0;
-             }}"
-        ),
-        expected,
-    );
+    check(&two(globals, one, other, end), expected);
 }
 
 /// Checks store buffering with these stores, which may be followed by an instruction.

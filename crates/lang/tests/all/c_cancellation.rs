@@ -100,7 +100,7 @@ fn cancellation_may_be_disabled() {
 
 #[test]
 fn threads_that_wait_are_cancelled() {
-    // Nobody posts, signals or ends: only the request ends the wait.
+    // No other thread posts, signals or ends, so only the request ends the wait.
     ends("sem_wait(&s); n = 1;", CANCEL, "r == PTHREAD_CANCELED && n == 0", true);
     let unlocks = "static int one = 1; pthread_mutex_lock(&m); pthread_cleanup_push(unlock, &one); while (!waited) pthread_cond_wait(&c, &m); pthread_cleanup_pop(1);";
     let unlock = "void unlock(void *by) { add(by); pthread_mutex_unlock(&m); } void *thread(";

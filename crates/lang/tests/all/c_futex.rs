@@ -3,7 +3,7 @@
 use fencewright_lang::options::Options;
 use fencewright_lang::{COptions, load};
 
-use crate::verdicts::verdicts;
+use crate::verdicts::{assertions, verdicts};
 
 /// Functions for the system calls, and Drepper's mutexes by number.
 const FUTEX: &str = "
@@ -18,25 +18,7 @@ static int wake(void *word, int number) { return syscall(__NR_futex, (int *)word
 ";
 
 fn two(globals: &str, one: &str, other: &str, end: &str) -> String {
-    format!(
-        "{FUTEX} {globals}
-         void *one(void *u) {{ {one} return 0; }}
-         void *other(void *u) {{ {other} return 0; }}
-         int main(void) {{
-             pthread_t p, q;
-             pthread_create(&p, 0, one, 0);
-             pthread_create(&q, 0, other, 0);
-             pthread_join(p, 0);
-             pthread_join(q, 0);
-             {end}
-             return 0;
-         }}"
-    )
-}
-
-#[track_caller]
-fn assertions(text: &str, expected: &str) {
-    crate::verdicts::assertions(text, expected);
+    crate::verdicts::two(&format!("{FUTEX} {globals}"), one, other, end)
 }
 
 #[track_caller]

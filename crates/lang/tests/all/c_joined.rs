@@ -2,22 +2,12 @@
 //! in which no store is late.
 
 use fencewright_executions::oracle::explore;
+use fencewright_lang::Loaded;
 use fencewright_lang::fw::print;
 use fencewright_lang::options::Options;
-use fencewright_lang::{Loaded, Loader, Stop};
 use fencewright_program::{MemoryModel, Observable};
 
-fn load(text: &str, options: &Options) -> Loaded {
-    let open = |name: &str| Err(format!("there is no `{name}`"));
-    let loader = Loader { front_end: None, options, stop: &Stop::never(), open: &open };
-    match loader.load("test.c", text.as_bytes()) {
-        Ok(loaded) => loaded,
-        Err(fencewright_lang::load::Failure::Wrong(error)) => {
-            panic!("{}\n{text}", error.sources.render(&error.diagnostics, false))
-        }
-        Err(_) => unreachable!("nobody stops it"),
-    }
-}
+use crate::verdicts::load;
 
 /// The names of the threads of which the property `memory` compares locations with marks of freed memory.
 fn watched(loaded: &Loaded) -> Vec<&str> {

@@ -2,9 +2,11 @@
 //! that thread that it may. The answer is unknown exactly if nothing orders the two stores and the memory may be used again.
 
 use fencewright_executions::oracle::{Incomplete, explore};
+use fencewright_lang::Loaded;
 use fencewright_lang::options::Options;
-use fencewright_lang::{Loaded, Loader, Stop};
 use fencewright_program::MemoryModel;
+
+use crate::verdicts::load;
 
 const START: &str = "#include <assert.h>
 #include <pthread.h>
@@ -71,18 +73,6 @@ const ENDS: [(&str, bool); 6] = [
     ("", true),
 ];
 
-fn load(text: &str) -> Loaded {
-    let open = |name: &str| Err(format!("there is no `{name}`"));
-    let loader = Loader { front_end: None, options: &Options::default(), stop: &Stop::never(), open: &open };
-    match loader.load("test.c", text.as_bytes()) {
-        Ok(loaded) => loaded,
-        Err(fencewright_lang::load::Failure::Wrong(error)) => {
-            panic!("{}\n{text}", error.sources.render(&error.diagnostics, false))
-        }
-        Err(_) => unreachable!("nobody stops it"),
-    }
-}
-
 /// Whether all properties hold; `None` if the model ends in some execution.
 fn safe(loaded: &Loaded, model: MemoryModel) -> Option<bool> {
     let program = &loaded.program;
@@ -99,7 +89,7 @@ fn safe(loaded: &Loaded, model: MemoryModel) -> Option<bool> {
 /// Checks a program that satisfies its properties under SC and TSO; `late`: whether PSO is undecided.
 #[track_caller]
 fn check(text: &str, late: bool) {
-    let loaded = load(text);
+    let loaded = load(text, &Options::default());
     assert_eq!(safe(&loaded, MemoryModel::Sc), Some(true), "{text}");
     assert_eq!(safe(&loaded, MemoryModel::Tso), Some(true), "{text}");
     assert_eq!(safe(&loaded, MemoryModel::Pso), (!late).then_some(true), "{text}");
@@ -228,7 +218,7 @@ fn freed_in_an_atomic_section() {
 #[test]
 fn errors_of_memory_are_still_found() {
     let work = "a->p = 1; atomic_store_explicit(&done, 1, memory_order_relaxed); a->p = 2;";
-    let loaded = load(&frees(work, "while (!atomic_load(&done));", ENDS[2].0));
+    let loaded = load(&frees(work, "while (!atomic_load(&done));", ENDS[2].0), &Options::default());
     for model in [MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Pso] {
         assert_eq!(safe(&loaded, model), Some(false));
     }
@@ -243,7 +233,7 @@ fn the_reason_names_the_lines() {
         "\n free(a);\n int *q = malloc(sizeof *q); *q = 1;",
     );
     let line = |of: &str| text.lines().position(|line| line.trim() == of).expect("it is there") + 1;
-    let ends: Vec<String> = load(&text).words.ends.values().cloned().collect();
+    let ends: Vec<String> = load(&text, &Options::default()).words.ends.values().cloned().collect();
     let start = format!(
         "line {} may store to an object after line {} has ended its lifetime",
         line("a->p = 1;"),

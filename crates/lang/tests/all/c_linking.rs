@@ -302,7 +302,7 @@ fn inline_functions_have_the_same_body_in_all_files() {
     }
     let (a, b) = given("#define N 1", "#define N 2");
     refused(&a, &b, &[("h.h", "inline int get(void) { return N; }")], &[differ, "`1` here", "`2` here"]);
-    // Nobody calls it, the texts are the same, or the names have one meaning.
+    // Accepted: a function that is not called, equal bodies, and names with the same meaning in both files.
     let uncalled = "int main(void) { return 0; }";
     let header = "inline int get(void) { return N; }";
     let one = format!("#define N 1\n#include \"h.h\"\n{uncalled}");

@@ -1,22 +1,12 @@
 //! Parts of allocated objects that are written once, before a thread starts: the thread knows their values, and nothing else is assumed.
 
 use fencewright_executions::oracle::explore;
+use fencewright_lang::Loaded;
 use fencewright_lang::fw::print;
 use fencewright_lang::options::Options;
-use fencewright_lang::{Loaded, Loader, Stop};
 use fencewright_program::MemoryModel;
 
-fn load(text: &str) -> Loaded {
-    let open = |name: &str| Err(format!("there is no `{name}`"));
-    let loader = Loader { front_end: None, options: &Options::default(), stop: &Stop::never(), open: &open };
-    match loader.load("test.c", text.as_bytes()) {
-        Ok(loaded) => loaded,
-        Err(fencewright_lang::load::Failure::Wrong(error)) => {
-            panic!("{}\n{text}", error.sources.render(&error.diagnostics, false))
-        }
-        Err(_) => unreachable!("nobody stops it"),
-    }
-}
+use crate::verdicts::load;
 
 fn is_safe(loaded: &Loaded, model: MemoryModel) -> bool {
     let reachable = explore(&loaded.program, model, 1_000_000, &mut || false).expect("it is small");
@@ -45,11 +35,10 @@ fn launched(before: &str, after: &str, body: &str) -> String {
 #[test]
 fn each_thread_has_only_its_own_code() {
     let body = "if (own->id == 0) atomic_store(&first, 1); else atomic_store(&second, 1);";
-    let loaded = load(&launched(
-        "all[n].id = n;",
-        "if (atomic_load(&first) + atomic_load(&second) > 2) abort();",
-        body,
-    ));
+    let loaded = load(
+        &launched("all[n].id = n;", "if (atomic_load(&first) + atomic_load(&second) > 2) abort();", body),
+        &Options::default(),
+    );
     let text = print(&loaded.file);
     assert_eq!(
         (text.matches("swap(first, 1)").count(), text.matches("swap(second, 1)").count()),
@@ -105,7 +94,7 @@ fn what_is_not_settled_is_read() {
             false => text,
         };
         for model in [MemoryModel::Sc, MemoryModel::Tso] {
-            assert_eq!(is_safe(&load(&text), model), safe, "{before} {after} {body}");
+            assert_eq!(is_safe(&load(&text, &Options::default()), model), safe, "{before} {after} {body}");
         }
     }
 }
@@ -125,11 +114,11 @@ fn pointers_with_tags_before_the_first_thread() {
                 if (!__atomic_compare_exchange_n(&first, &old, node, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) abort(); }
             assert(first->next->key == 7);
             pthread_create(&t, 0, run, 0); pthread_join(t, 0); return 0; }\n";
-    let loaded = load(text);
+    let loaded = load(text, &Options::default());
     assert!(is_safe(&loaded, MemoryModel::Tso));
     assert!(loaded.program.threads.iter().all(|thread| thread.edges.len() < 4), "{}", print(&loaded.file));
     // Bits above the alignment are unknown, and the model ends where a program looks at them.
     let unaligned = text.replace("(uintptr_t)&node->next & 7) == 0", "(uintptr_t)&node->next & 15) == 8");
-    let unaligned = load(&unaligned);
+    let unaligned = load(&unaligned, &Options::default());
     assert!(explore(&unaligned.program, MemoryModel::Tso, 1_000, &mut || false).is_err());
 }

@@ -65,7 +65,7 @@ pub type Program = Vec<Vec<Step>>;
 /// The results that are kept, thread by thread, followed by the final values of the words.
 pub type Outcome = Vec<i64>;
 
-/// What is reachable.
+/// The outcomes and deadlocks that some execution reaches.
 #[derive(Debug, Default)]
 pub struct Reachable {
     /// The outcomes of executions in which all threads end.
